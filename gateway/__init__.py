@@ -1,1 +1,1 @@
-"""The Django project, and the way into the cluster for applications without a Kafka client."""
+"""The Django project, and the interfaces of the cluster for programs without a Kafka client."""

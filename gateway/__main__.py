@@ -1,11 +1,11 @@
-"""`python -m gateway`: a web server or a gateway, on an inherited socket or on one of its own."""
+"""`python -m gateway`: runs a web server or a gateway, on an inherited or a new socket."""
 
 import argparse
 from pathlib import Path
 
 from gateway.server import Serving, bound, run
 
-# As long as a supervisor gives.
+# The time that a supervisor grants.
 GRACE_SECONDS = 3
 
 parser = argparse.ArgumentParser(
@@ -41,7 +41,7 @@ parser.add_argument(
 
 
 def connect_socket(given: argparse.Namespace) -> int | None:
-    """Return the second socket, as it is inherited or to be opened; None for none."""
+    """Return the second socket, inherited or opened now; None if there is none."""
     return bound(given.connect_listen) if given.connect_listen else given.connect_fd
 
 

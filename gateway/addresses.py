@@ -1,22 +1,22 @@
-"""Who a request comes from, behind proxies that are trusted and none that are not."""
+"""Determines the client address of a request behind proxies, of which only some are trusted."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 Network = IPv4Network | IPv6Network
-# More proxies in a row than anybody has; what a header has beyond them is not looked at.
+# No real chain of proxies is longer; further entries of the header are ignored.
 MAX_HOPS: Final = 16
-# Whoever has an IPv6 address has all that share its first half.
+# A subscriber of IPv6 has all addresses that share the first half.
 IPV6_PREFIX: Final = 64
 
 
 class NotAnAddress(ValueError):
-    """A text that names no address and no network; the message is the text, quoted."""
+    """A text that is no address and no network; the message is the text, quoted."""
 
 
 def networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Read addresses and networks as an operator writes them."""
+    """Parse addresses and networks in an operator's notation."""
     found = []
     for text in texts:
         try:
@@ -29,9 +29,8 @@ def networks(texts: Sequence[str]) -> tuple[Network, ...]:
 def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """Return the address of the client, from the peer's and its X-Forwarded-For.
 
-    Each proxy adds on the right the address that it was spoken to by. So the list is read from
-    there, and only as far as those who wrote it are trusted: what comes further left, the client
-    may have made up.
+    Each proxy appends the address of its peer on the right. So the list is read from there, and
+    only as far as its authors are trusted: the client may have invented everything further left.
     """
     return _way(peer, forwarded, trusted)[0]
 
@@ -39,10 +38,10 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
 def said_by_trusted(
     header: str, peer: str, forwarded: str, trusted: Sequence[Network]
 ) -> str | None:
-    """Return what the outermost trusted proxy has said in a header to which each proxy adds.
+    """Return the entry of the outermost trusted proxy in a header that each proxy appends to.
 
-    None where no trusted proxy is there. One that does not add to it but writes it anew is the
-    only one that is heard.
+    None if no trusted proxy is involved. The entry of a proxy that replaces the header is the only
+    one that is used.
     """
     if not is_within(peer, trusted):
         return None
@@ -53,20 +52,20 @@ def said_by_trusted(
 
 
 def _way(peer: str, forwarded: str, trusted: Sequence[Network]) -> tuple[str, int]:
-    """Return the client, and how many trusted proxies lie between it and here."""
+    """Return the client, and the number of trusted proxies between it and here."""
     client, passed = peer, 0
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded else []
     while hops and is_within(client, trusted):
         hop = _address(hops.pop())
         if hop is None:
-            # The proxy that wrote it is the last one that is known to be there.
+            # The proxy that wrote it is the last known one.
             break
         client, passed = str(hop), passed + 1
     return client, passed
 
 
 def network_of(address: str) -> str:
-    """Return an address, or the network that one subscriber has; nothing for a unix socket."""
+    """Return an address, or the network of one subscriber; an empty text for a unix socket."""
     found = _address(address)
     if found is None:
         return ""
@@ -76,7 +75,7 @@ def network_of(address: str) -> str:
 
 
 def is_within(text: str, trusted: Sequence[Network]) -> bool:
-    """Tell whether an address is in one of these networks."""
+    """Tell whether an address is in one of the networks."""
     address = _address(text)
     return address is not None and any(
         address.version == network.version and address in network for network in trusted
@@ -84,7 +83,7 @@ def is_within(text: str, trusted: Sequence[Network]) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address as others compare it, without its zone and out of an IPv6 wrapping."""
+    """Return an address in a comparable form, without zone and IPv6 mapping."""
     try:
         address = ip_address(text.strip())
     except ValueError:

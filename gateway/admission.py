@@ -1,7 +1,6 @@
-"""How many connections a process has open, and which ones it turns away at the door. Pure.
+"""Limits the connections of a process, in total and per address. Pure.
 
-Counts connections before anybody knows whose they are; what a caller may open is counted by the
-rooms, each for itself.
+Counts connections before their caller is known; other packages limit what each caller may open.
 """
 
 from collections import Counter
@@ -11,24 +10,24 @@ from typing import Final
 
 from gateway.addresses import Network, is_within, network_of
 
-# Above all streams and sockets that rooms allow: 2,000 of each kind (records in, records out,
-# sockets), 500 tabs, and as many again for calls in one piece. A connection takes some 20 KB, and
-# 64 KiB more while its head comes.
+# Above all streams and sockets that packages allow: 2,000 of each kind (records in, records out,
+# sockets), 500 tabs, and as many again for single calls. A connection takes some 20 KB, and 64 KiB
+# more while its head arrives.
 MAX_CONNECTIONS: Final = 8_192
-# Half of all, so that no address keeps the others out; its 64 KiB of heads are 256 MiB at most. A
-# load balancer that nobody has declared trusted is one address too.
+# Half of the total, so that no address blocks the others; its 64 KiB of heads are 256 MiB at most.
+# A load balancer that is not declared as trusted counts as one address too.
 MAX_PER_ADDRESS: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Why a connection is not taken."""
+    """Why a connection is refused."""
 
     message: str
 
 
 class Admission:
-    """Belongs to one event loop. Connections are told apart by any key that is theirs alone."""
+    """Belongs to one event loop. Connections are identified by any unique key."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Admission:
     ) -> None:
         self._most = most
         self._each = each
-        # They speak for many, so they have no share.
+        # Trusted proxies carry many clients, so they have no limit per address.
         self._trusted = tuple(trusted)
         self._open: dict[Hashable, str] = {}
         self._by_network: Counter[str] = Counter()
@@ -49,7 +48,7 @@ class Admission:
         return len(self._open)
 
     def enter(self, connection: Hashable, address: str) -> Refused | None:
-        """Count a connection, or say why it is not taken."""
+        """Count a connection, or return why it is refused."""
         assert connection not in self._open, "a connection enters once"
         if len(self._open) >= self._most:
             return Refused(
@@ -69,7 +68,7 @@ class Admission:
         return None
 
     def leave(self, connection: Hashable) -> None:
-        """Count a connection no longer; one that never entered changes nothing."""
+        """Stop counting a connection; one that was never counted changes nothing."""
         network = self._open.pop(connection, None)
         if network is None:
             return

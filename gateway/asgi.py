@@ -1,6 +1,6 @@
-"""The ASGI application of a web server or a gateway: the door, what is bare, Django behind them.
+"""The ASGI application of a web server or a gateway: health, bare calls, and Django behind them.
 
-Which of the two is said by `settings.DOOR`, before anything is loaded.
+`settings.DOOR` selects one of the two before anything is loaded.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from gateway.ws import description, endpoint
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
-# Static files leave by WhiteNoise as ordinary iterators, which Django collects first. They are a
-# few kilobytes each, so that is no harm, and nothing to warn of in the log of every start.
+# WhiteNoise sends static files as ordinary iterators, which Django collects first. They are a few
+# kilobytes each, so that is harmless, and no reason for a warning at every start.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
 
 def without_traceback(record: logging.LogRecord) -> bool:
-    """Keep the sentence of a record, and none of the thirty lines below it."""
+    """Log the message of a record without its thirty lines of traceback."""
     record.exc_info = None
     return True
 
 
-# Anybody can ask by a wrong name, as often as they like.
+# Any client can cause this error, as often as it likes.
 logging.getLogger("django.security.DisallowedHost").addFilter(without_traceback)
 
 
 def show_audit_log() -> None:
-    """Write what `gateway.access.audit` tells to the log of this process."""
+    """Write events of `gateway.access.audit` to the log of this process."""
     audit = logging.getLogger("gateway.access.audit")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
@@ -53,18 +53,18 @@ def show_audit_log() -> None:
 
 
 class Program:
-    """What this process serves, and the worker behind it."""
+    """The application of this process, and the worker behind it."""
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
         self.application: Final = ConnectPort(Door(load=self._load, missing=home.missing))
 
     def serve_connect(self, port: int) -> None:
-        """Serve Kafka Connect's REST to those who come by a port."""
+        """Serve Kafka Connect's REST to clients of a port."""
         self.application.port = port
 
     def begin(self) -> None:
-        """Begin what needs no call; what is loaded later begins by itself."""
+        """Start background work; a worker that is loaded later starts its own."""
         if self._worker is not None:
             self._worker.begin()
 
@@ -79,7 +79,7 @@ class Program:
             running.drain()
 
     async def said(self) -> None:
-        """Wait for the last words of sockets."""
+        """Wait for the final messages of sockets."""
         if self._worker is not None:
             await self._worker.said()
 
@@ -88,17 +88,17 @@ class Program:
             await self._worker.close()
 
     def _load(self) -> Application:
-        """Read the settings and make Django ready."""
+        """Read the settings and initialize Django."""
         django: Application = get_asgi_application()
         show_audit_log()
-        # Django reads the addresses at the first request: a mistake there must end the start.
+        # Django reads the URLs at the first request: an error there must end the start.
         assert get_resolver().url_patterns, "there is something to serve"
         self._worker = Worker(place())
         is_web = settings.DOOR == "web"
         door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
         sockets = {endpoint.PATH: endpoint.Room(self._worker)}
         calls = mounts.mounts(self._worker, door, sockets=sockets)
-        # For views, which are made without it.
+        # For views, which are created without it.
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
         dispatch = Dispatch(
@@ -112,7 +112,7 @@ class Program:
             self.begin()
 
         def is_of_programs(scope: Scope) -> bool:
-            # Another worker that passes a call on has looked.
+            # The worker that passed a call on has checked it.
             below = any(is_below(scope["path"], prefix) for prefix in prefixes)
             return below and not is_own(scope)
 
@@ -121,7 +121,7 @@ class Program:
 
 
 def place() -> Place:
-    """Return where this process is, as its settings say."""
+    """Return the place of this process, from its settings."""
     try:
         address_of(settings.REDIS_URL or "unix:///")
     except BadAddress as error:
@@ -142,13 +142,13 @@ def _is_on_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        # Loaded before the server runs, which begins it then.
+        # Loaded before the server runs, which starts it then.
         return False
     return True
 
 
 def _console() -> dict[str, Application]:
-    # They read Django's models, which are there only now.
+    # They read Django's models, which exist only now.
     from console.events import endpoint as events  # noqa: PLC0415
     from console.events import running  # noqa: PLC0415
     from console.messages import endpoint as messages  # noqa: PLC0415

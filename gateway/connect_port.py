@@ -1,22 +1,22 @@
-"""Serves Kafka Connect's REST at the root of a port of its own, where its tools look for it.
+"""Serves Kafka Connect's REST at the root of its own port, where its tools expect it.
 
-One more socket of the web server instead of a process: what comes there gets the prefix that the
-same addresses have beside the console.
+A second socket of the web server instead of a process: a call there gets the prefix that the same
+paths have beside the console.
 """
 
 from gateway.health import Application, Receive, Scope, Send
 from gateway.rest.mounts import CONNECT
 
-# Says in the scope of a call that it came by this port, so that addresses in its answer fit.
+# Marks the scope of a call on this port, so that URLs in its answer match.
 AT_ROOT = "samsa.connect"
 
 
 class ConnectPort:
-    """An ASGI application around another one."""
+    """ASGI middleware."""
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        # Of the socket; 0 where there is none.
+        # The socket's port; 0 if there is none.
         self.port = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,7 +1,7 @@
-"""Which database a model lives in: what the cluster is, and what the web and connectors need.
+"""Routes models to databases: those of the cluster, of the web, and of connectors.
 
-SQLite files take one writer each, so neither a busy web page nor the leases of connectors' tasks
-hold up the cluster's changes. On PostgreSQL all names mean one database, and every table is made
+A SQLite file has one writer at a time, so neither a busy web page nor the leases of connector tasks
+delay changes of the cluster. On PostgreSQL all names mean one database, and every table is created
 through the first of them.
 """
 
@@ -15,7 +15,7 @@ from django.db.models import Model
 
 CLUSTER: Final = "cluster"
 CONNECT: Final = "connect"
-# The apps whose tables lie elsewhere than in the default database.
+# The apps whose tables are not in the default database.
 HOMES: Final[Mapping[str, str]] = MappingProxyType({"controlplane": CLUSTER, "connectors": CONNECT})
 
 

@@ -1,7 +1,7 @@
-"""Sends requests past Django to bare ASGI applications, by their address.
+"""Sends requests past Django to bare ASGI applications, by their path.
 
-For what Django cannot serve: an answer that stays open would hold one of its threads, and a body
-that never ends would never reach a view.
+For calls that Django cannot serve: an answer that stays open would occupy one of its threads, and
+an endless body would never reach a view.
 """
 
 import asyncio
@@ -14,29 +14,29 @@ from gateway.middleware import HEADERS, UNLESS_SAID
 from gateway.rest.calls import JSON, BrokenOff, too_large
 from gateway.rest.codes import ApiError, Code
 
-# The largest form of the console is a megabyte, as is the largest body that a view of REST takes.
+# The largest form of the console, and the largest body of a REST view, have a megabyte.
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
-# All of such a body comes within this, or is not waited for.
+# The time in which such a body must arrive.
 BODY_SECONDS: Final = 60.0
 
 
 class Calls(Protocol):
-    """The calls of programs."""
+    """The programmatic calls."""
 
     def find(self, scope: Scope) -> Application | None:
-        """Return who serves a request; None where Django does."""
+        """Return the application of a request; None if Django serves it."""
         ...
 
     def find_own(self, scope: Scope) -> Application:
-        """Return who serves a request that came by the process's own socket."""
+        """Return the application of a request on the process's own socket."""
         ...
 
 
 class Dispatch:
     """An ASGI application.
 
-    `bare` is by path. Below the prefixes in `quoted` Django gets the path as it was sent, so that
-    a name with a slash in it (`a%2Fb`) stays one name; its views unquote what they find.
+    `bare` is by path. Below the prefixes in `quoted`, Django gets the path as it was sent, so that
+    an escaped slash (`a%2Fb`) stays in its name; the views unquote it.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class Dispatch:
         elif is_http:
             await self._within(self._as_sent(scope), receive, send)
         else:
-            # Nobody speaks there: a handshake that is closed is answered 403.
+            # No WebSocket is served there: a handshake that is closed is answered with 403.
             await send({"type": "websocket.close", "code": 1000})
 
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve by Django, which writes a body to the disk before a view asks who sends it.
+        """Serve by Django, which writes a body to disk before a view authenticates its sender.
 
-        For Django a body that is refused is one whose sender has left: it lets go of what it has.
+        A refused body looks like a disconnect to Django, which then frees its resources.
         """
         taken = 0
         is_whole = False
@@ -81,7 +81,7 @@ class Dispatch:
 
         async def counted() -> Message:
             nonlocal taken, is_whole, refused
-            # After the body only the client's leaving is waited for.
+            # After the body, only the client's disconnect can follow.
             try:
                 async with asyncio.timeout_at(None if is_whole else end):
                     message = await receive()
@@ -99,7 +99,7 @@ class Dispatch:
             return message
 
         with suppress(BrokenOff):
-            # The server closes the connection of an answer without an end.
+            # The server closes a connection whose answer has no end.
             await self._otherwise(scope, counted, send)
         if refused is not None:
             head: dict[str, Any] = {"type": "http.response.start", "status": refused.code.status}
@@ -116,7 +116,7 @@ class Dispatch:
 
 
 def is_own(scope: Scope) -> bool:
-    """Tell whether a request came by the process's own socket, to which only its user may speak."""
+    """Tell whether a request arrived on the process's own socket, which only its user can open."""
     server = scope.get("server")
     # A unix socket has a path and no port.
     return server is not None and server[1] is None
@@ -127,7 +127,7 @@ def is_below(path: str, prefix: str) -> bool:
 
 
 def with_headers(send: Send) -> Send:
-    """Add the headers of every answer, which Django's middleware adds to its own."""
+    """Add the headers of every answer, which Django's middleware adds to Django's own."""
     added = [
         (name.lower().encode(), value.encode())
         for name, value in {**HEADERS, **UNLESS_SAID}.items()

@@ -1,14 +1,14 @@
-"""Decides whether a port may be open at its address, since passwords pass through it.
+"""Decides whether a port may listen on an address, since passwords pass through it.
 
-Pure. Beyond this machine they need TLS, here or at a proxy in front; or somebody who says that the
-network is trusted.
+Pure. Other addresses than loopback require TLS, here or at a proxy in front, or an operator's
+statement that the network is trusted.
 """
 
 from ipaddress import ip_address
 
 
 def refusal(host: str, *, has_tls: bool, has_proxy: bool, is_insecure: bool) -> str:
-    """Return why a door may not listen on an address, and what to add; empty where it may."""
+    """Return why a server may not listen on an address, and what to add; empty if it may."""
     if has_tls or has_proxy or is_insecure or is_loopback(host):
         return ""
     return (
@@ -19,7 +19,7 @@ def refusal(host: str, *, has_tls: bool, has_proxy: bool, is_insecure: bool) -> 
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address, as a socket has it, is this machine's own; a path always is."""
+    """Tell whether the address of a socket is loopback; a path always is."""
     try:
         return ip_address(host.partition("%")[0]).is_loopback
     except ValueError:

@@ -1,8 +1,8 @@
-"""Takes the scheme and the name by which a client came from a trusted proxy, for all behind it.
+"""Takes the client's scheme and host from a trusted proxy, for the application behind it.
 
-A proxy that ends TLS speaks clear text to us and may ask by a name of its own. What it says of the
-client's side is what links, cookies and checks of origins have to go by; what anybody else says of
-that is not looked at.
+A proxy that terminates TLS connects in clear text and may use a host name of its own. Links,
+cookies and origin checks need the client's side as such a proxy reports it; what any other peer
+reports is ignored.
 """
 
 import re
@@ -13,9 +13,9 @@ from gateway.addresses import Network, is_within, said_by_trusted
 from gateway.health import Application, Receive, Scope, Send
 
 WAY: Final = b"x-forwarded-for"
-# Names of a few proxies in a row; what is longer has been made up in its beginning.
+# Names of a few proxies in a row; the beginning of a longer header is forged.
 MAX_CHARS: Final = 2_048
-# A name or an address, and a port; Django compares it with the names that it goes by.
+# A name or an address, and a port; Django compares it with its allowed hosts.
 HOST: Final = re.compile(
     r"[A-Za-z0-9._\-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?"
 )
@@ -23,7 +23,7 @@ SCHEMES: Final = {"http": {"http": "http", "https": "https"}, "ws": {"http": "ws
 
 
 class Forwarded:
-    """An ASGI application around another one."""
+    """ASGI middleware."""
 
     def __init__(self, application: Application, trusted: Sequence[Network]) -> None:
         self._application = application
@@ -36,7 +36,7 @@ class Forwarded:
 
 
 def as_client_sees(scope: Scope, trusted: Sequence[Network]) -> Scope:
-    """Return a scope with the scheme and the Host that the client used, as far as a proxy says."""
+    """Return a scope with the scheme and Host of the client, as far as a proxy reports them."""
     peer = (scope.get("client") or ("",))[0]
     if not is_within(peer, trusted):
         return scope
@@ -51,14 +51,14 @@ def as_client_sees(scope: Scope, trusted: Sequence[Network]) -> Scope:
     if host is not None and HOST.fullmatch(host):
         told[b"host"] = host.encode("ascii")
     others = [pair for pair in scope["headers"] if pair[0].lower() not in told]
-    # One list of addresses: of several, readers would take the first one, which a client can send.
+    # One header of addresses: of several, readers would take the first, which a client can send.
     return {**scope, **changed, "headers": [*told.items(), *others]}
 
 
 def _header(scope: Scope, name: bytes) -> str:
-    """Return a header; one that comes several times as one list.
+    """Return a header; repeated ones as one list.
 
-    Of one that is too long, its end: that is what proxies add, and what is before it anybody sends.
+    Only the end of a longer one: proxies append there, while any client can send the beginning.
     """
     found = b",".join(value for key, value in scope["headers"] if key.lower() == name)
     if len(found) > MAX_CHARS:

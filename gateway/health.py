@@ -1,11 +1,11 @@
-"""The door of the web server: the sign of life that the supervisor waits for, then Django.
+"""Answers the supervisor's health check in front of Django.
 
-The sign says that this process takes requests, and nothing of the database, so that the supervisor
-does not restart a web server for what another process lacks. It is given outside of Django because
-it must not depend on a setting of Django's: by the names of the console, Django would refuse the
-supervisor, which asks by address.
+The check says that this process takes requests, and nothing about the database, so that the
+supervisor does not restart a web server for a failure of another process. It is answered outside of
+Django because it must not depend on Django's settings: the allowed hosts of the console would
+refuse the supervisor, which connects by address.
 
-Django is loaded once the agent has written the files of the home that its settings are made from.
+Django is loaded once the agent has written the files of the home that its settings need.
 """
 
 import logging
@@ -37,7 +37,7 @@ class Door:
         self._load = load
         self._missing = missing
         self._application: Application | None = None
-        # A mistake in the settings is told once; the supervisor then ends what does not serve.
+        # An error in the settings is logged once; the supervisor then stops the failing process.
         self._has_failed = False
         if absent := missing():
             log.warning(
@@ -45,7 +45,7 @@ class Door:
                 ", ".join(map(str, absent)),
             )
         else:
-            # Before the socket is served, so that a mistake in the settings ends the process.
+            # Before the socket is served, so that an error in the settings ends the process.
             self._application = load()
 
     @property
@@ -55,11 +55,11 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._application is None and not self._has_failed and not self._missing():
             self._has_failed = True
-            # Holds the loop for half a second, once, and nobody else is served yet.
+            # Blocks the loop for half a second, once, while nothing else is served yet.
             self._application = self._load()
             self._has_failed = False
         if not self.is_loaded and scope["type"] != "http":
-            # A socket of a browser, which is told to come again by being closed.
+            # A browser's socket; closing it makes the browser reconnect.
             return
         is_health = scope["type"] == "http" and scope["path"] == PATH
         if is_health and scope["method"] not in METHODS:

@@ -1,7 +1,7 @@
-"""Where the home is, and what its agent writes there for the web server.
+"""Locates the home, and the files that its agent writes there for the web server.
 
-Beside the settings, because those are fixed once read: what waits for the agent's files must know
-where they are before.
+Separate from the settings, which are fixed once read: code that waits for the agent's files must
+know their paths before.
 """
 
 import os
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 
 SAMSA_HOME: Final = Path(os.environ.get("SAMSA_HOME") or ".samsa").absolute()
-# Tools that only look at the code name no home, and must not make one.
+# Tools that only inspect the code name no home, and must not create one.
 IS_NAMED: Final = bool(os.environ.get("SAMSA_HOME"))
 SAMSA_SECRETS: Final = SAMSA_HOME / "secrets"
 SESSION_KEYS: Final = SAMSA_SECRETS / "session"
 CLUSTER_ID: Final = SAMSA_HOME / "cluster-id"
-# The trusted proxies in front, as an operator wrote them; the settings judge that.
+# The trusted proxies in front, as the operator wrote them; the settings validate them.
 PROXIES: Final = os.environ.get("SAMSA_TRUSTED_PROXIES", "").strip()
 HAS_PROXY: Final = bool(PROXIES)
 
 
 def missing() -> list[Path]:
-    """Return the files without which the console cannot serve and that are not there yet."""
+    """Return the files that the console needs and that do not exist yet."""
     if not IS_NAMED:
         return []
     return [file for file in (CLUSTER_ID, SESSION_KEYS) if not file.exists()]

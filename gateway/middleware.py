@@ -1,7 +1,7 @@
-"""What holds for every request: headers of its answer, and whose request it is.
+"""Adds headers to every answer, and determines the client of every request.
 
-A page may load what lies on this host and nothing else, and runs no script that stands in its own
-text; so whatever a record or a topic's name brings into a page stays text.
+A page may load resources of this host only, and runs no inline script; so text of a record or a
+topic name in a page stays text.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ POLICY: Final = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 POLICY_HEADER: Final = "Content-Security-Policy"
-# What a view may ask for instead, by a word in the header: images within its style sheets.
+# An alternative that a view can request by a keyword in the header: images in style sheets.
 DATA_IMAGES: Final = POLICY.replace("img-src 'self'", "img-src 'self' data:")
 POLICIES: Final = {"data images": DATA_IMAGES}
 HEADERS: Final = {
@@ -28,15 +28,15 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-# What lies behind the login must not stay in a browser's history, or in a proxy. Static files say
-# for themselves how long they keep.
+# Pages behind the login must not stay in a browser's history, or in a proxy. Static files set their
+# own lifetime.
 UNLESS_SAID: Final = {"Cache-Control": "no-store"}
 
 
 class SecurityHeaders:
-    """Stands first in the list, so that no answer passes it by."""
+    """First in the list, so that it covers every answer."""
 
-    # Asked by Django: this one would only move work to another thread and back.
+    # An attribute of Django: asynchronous code would only move work between threads.
     async_capable = False
     sync_capable = True
 
@@ -55,7 +55,7 @@ class SecurityHeaders:
 
 
 class ClientAddress:
-    """Puts the client's address in the place of a trusted proxy's, for all that ask for it."""
+    """Replaces a trusted proxy's address by the client's, for all later code."""
 
     async_capable = False
     sync_capable = True

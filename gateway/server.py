@@ -1,8 +1,8 @@
-"""The process of a web server or a gateway: uvicorn on the socket that the supervisor has bound.
+"""Runs a web server or a gateway: uvicorn on the socket that the supervisor has bound.
 
-Ours and not `python -m uvicorn`, for three things: streams end before uvicorn waits for answers
-that are under way, which they would be for ever; a client that vanished is found out; and a process
-has a second socket, its own, on which those of its home ask it.
+Replaces `python -m uvicorn` for three reasons: streams end before uvicorn waits for running
+answers, which would never end; vanished clients are detected; and a process has a second socket of
+its own, for requests of other processes of its home.
 """
 
 import asyncio
@@ -27,49 +27,49 @@ from gateway.exposure import refusal
 from gateway.rest.codes import ApiError, Code
 
 APPLICATION: Final = "gateway.asgi:application"
-# How long a connection may leave bytes untaken, or unconfirmed, before the kernel ends it: as long
-# as `console.events.endpoint` waits. Without it a browser whose machine is gone keeps its stream
-# for a quarter of an hour, and one that never reads keeps it for ever.
+# How long a connection may leave bytes unread, or unconfirmed, before the kernel ends it: as long
+# as `console.events.endpoint` waits. Without it, a browser whose machine is gone keeps its stream
+# for a quarter of an hour, and one that never reads keeps it forever.
 UNTAKEN_MS: Final = 60_000
-# After so much silence the kernel asks whether the other side is there. Connections that wait for
-# a request send nothing by themselves.
+# After this much silence, the kernel probes the other side. Connections that wait for a request
+# send nothing by themselves.
 SILENCE_SECONDS: Final = 60
-# The largest frame of a socket; `gateway.ws.frames` says why.
+# The largest WebSocket frame; see `gateway.ws.frames`.
 FRAME_BYTES: Final = 2 * 1024 * 1024
-# How often a socket is asked whether the other side is there, and how long that may keep silent: a
-# slow client finds the question behind all that it has not read.
+# How often a WebSocket is pinged, and how late the answer may be: a slow client receives the ping
+# after everything that it has not read yet.
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 60.0
 MAX_PORT: Final = 65_535
-# Connections that wait to be taken; as many as the socket of a supervisor has.
+# Connections that wait for acceptance; as many as the supervisor's socket has.
 BACKLOG: Final = 1_024
-# Who asks there are the supervisor and the other workers of a home.
+# Only the supervisor and the other workers of a home connect there.
 OWN_BACKLOG: Final = 64
 
-# What comes without a head, a piece of a body or an end in it. Tokens and cookies are a few
-# kilobytes, and the longest address is as long.
+# Input without a complete head, part of a body or its end. Tokens and cookies take a few kilobytes,
+# and so does the longest path.
 MAX_HEAD_BYTES: Final = 65_536
-# A head is one packet or some.
+# A head arrives in one packet or a few.
 HEAD_SECONDS: Final = 30.0
 TOO_LARGE: Final = (
     b'{"error_code": 431, "message": "the head of the request has more than %d bytes: send fewer'
     b' or shorter headers"}' % MAX_HEAD_BYTES
 )
-# Files, databases, brokers and the other workers: clients must leave these their descriptors.
+# Files, databases, brokers and other workers: clients must leave descriptors for these.
 SPARE_DESCRIPTORS: Final = 512
-# Of both, where a process has few descriptors at all.
+# The divisor for both, if a process has few descriptors in total.
 MOST_OF_FEW: Final = 4
-# Connections that agree on TLS, or are told that there is no room: a minute at most each, and some
-# 50 KB. They have descriptors beside the others, of which only they can run out.
+# Connections in a TLS handshake, or being refused: a minute at most each, and some 50 KB. They have
+# descriptors beside the others, which only they can exhaust.
 MAX_HANDSHAKES: Final = 512
 FEWEST_CONNECTIONS: Final = 64
-# When to come again where all connections are taken.
+# The Retry-After while all connections are in use.
 BUSY_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What a process is told at its start."""
+    """The start-up arguments of a process."""
 
     descriptor: int
     grace_s: int
@@ -78,14 +78,14 @@ class Serving:
     door: str = "web"
     worker: str = "web"
     own_socket: Path | None = None
-    # Files of PEM; without them nothing is encrypted here.
+    # PEM files; without them, TLS is not used here.
     certificate: Path | None = None
     key: Path | None = None
     is_insecure: bool = False
 
 
 class Program(Protocol):
-    """What is served, from outside of calls. All are called on the loop, in this order."""
+    """The application as the server controls it. All are called on the loop, in this order."""
 
     def begin(self) -> None: ...
 
@@ -99,10 +99,10 @@ class Program(Protocol):
 
 
 class Http(HttpToolsProtocol):
-    """One connection, with limits for what comes before anybody knows whose it is.
+    """One connection, with limits that apply before its caller is known.
 
-    uvicorn takes any number of connections, keeps a head of any size, and one that says nothing for
-    as long as it likes to.
+    uvicorn accepts any number of connections, keeps a head of any size, and lets a silent
+    connection live as long as it likes.
     """
 
     # All connections of the process.
@@ -114,7 +114,7 @@ class Http(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # The supervisor and the other workers ask at a unix socket, also where all else is full.
+        # The supervisor and other workers use a unix socket, even if all else is full.
         is_own = self.server is not None and self.server[1] is None
         address = self.client[0] if self.client is not None else ""
         refused = None if is_own else self.admission.enter(transport, address)
@@ -163,8 +163,8 @@ class Http(HttpToolsProtocol):
 
     @property
     def _is_between(self) -> bool:
-        """Tell whether no call is under way."""
-        # Typed as if there were always one.
+        """Tell whether no call is in progress."""
+        # The stubs declare it as always present.
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 
@@ -196,7 +196,7 @@ class Http(HttpToolsProtocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A connection that has become a WebSocket; it still counts."""
+    """A connection that was upgraded to a WebSocket; it still counts."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         Http.admission.leave(self.transport)
@@ -204,9 +204,9 @@ class Socket(WebSocketsSansIOProtocol):
 
 
 class Accepted(socket.socket):
-    """One connection, which is counted until its socket is closed."""
+    """A connection that counts until its socket is closed."""
 
-    # Who counts it, and by which key: not itself, which would keep a forgotten one for ever.
+    # The counter and the key: not the connection, which would stay in memory forever.
     counted: tuple[Admission, object] | None = None
 
     def close(self) -> None:
@@ -223,15 +223,15 @@ class Accepted(socket.socket):
 
 
 class Listener(socket.socket):
-    """A listening socket that takes no more connections than it is told.
+    """A listening socket that limits the connections that it accepts.
 
-    Of one that has not agreed on TLS yet no protocol hears, so this is where they are counted.
+    No protocol sees a connection before its TLS handshake, so it is counted here.
     """
 
     admission: Admission | None = None
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Take the next connection; asyncio goes on where it is aborted."""
+        """Accept the next connection; asyncio continues if one is aborted."""
         connection, address = super().accept()
         if self.admission is None or not isinstance(address, tuple):
             return connection, address
@@ -245,7 +245,7 @@ class Listener(socket.socket):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which lets its streams go first."""
+    """uvicorn's server, which ends its streams first."""
 
     def __init__(
         self, config: uvicorn.Config, *, program: Program, own_socket: Path | None = None
@@ -257,7 +257,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._own_socket is not None:
-            # After the other one, so that an answer there says that this process serves.
+            # After the public socket, so that an answer there proves that this process serves.
             own = await asyncio.get_running_loop().create_server(
                 self._protocol, sock=private(self._own_socket), backlog=OWN_BACKLOG
             )
@@ -280,7 +280,7 @@ class Server(uvicorn.Server):
 
 
 def run(serving: Serving) -> None:
-    # Django reads its settings from there, and they differ between the doors.
+    # Django reads its settings from there, and they differ between the two servers.
     os.environ["SAMSA_DOOR"] = serving.door
     os.environ["SAMSA_WORKER"] = serving.worker
     if serving.own_socket is not None:
@@ -292,7 +292,7 @@ def run(serving: Serving) -> None:
         ws=Socket,
         access_log=False,
         lifespan="off",
-        # Nobody stands in front of it: who says whom a request comes from would be believed.
+        # No proxy is assumed: any client could forge these headers.
         proxy_headers=False,
         timeout_graceful_shutdown=serving.grace_s,
         ssl_certfile=serving.certificate,
@@ -300,7 +300,7 @@ def run(serving: Serving) -> None:
         ws_max_size=FRAME_BYTES,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PONG_SECONDS,
-        # Each socket would hold a window of its own: more than all the rest of it.
+        # Each socket would need its own window: more memory than all the rest of it.
         ws_per_message_deflate=False,
     )
     logging.getLogger("uvicorn.error").addFilter(is_of_no_socket)
@@ -312,7 +312,7 @@ def run(serving: Serving) -> None:
     if why := refusal(
         host_of(listener),
         has_tls=serving.certificate is not None,
-        # Not by the settings, which are read when the files of the home are there.
+        # Not from the settings, which are read once the files of the home exist.
         has_proxy=home.HAS_PROXY,
         is_insecure=serving.is_insecure,
     ):
@@ -326,12 +326,12 @@ def run(serving: Serving) -> None:
 
 
 def is_of_no_socket(record: logging.LogRecord) -> bool:
-    """Keep a log free of sockets, as of calls: addresses may hold what somebody put there."""
+    """Filter out log lines about sockets, as about calls: URLs may contain data of clients."""
     return '"WebSocket %s"' not in str(record.msg)
 
 
 def admit(listener: Listener, descriptors: int, *, trusted: Sequence[Network] = ()) -> None:
-    """Have a process take connections, and some more that have not agreed on TLS yet."""
+    """Limit the connections of a process, and those in a TLS handshake beyond them."""
     most, shaking = connections_within(descriptors), handshakes_within(descriptors)
     each = min(MAX_PER_ADDRESS, most // 2)
     Http.admission = Admission(most=most, each=each, trusted=trusted)
@@ -339,14 +339,14 @@ def admit(listener: Listener, descriptors: int, *, trusted: Sequence[Network] = 
 
 
 def raised_descriptors() -> int:
-    """Take all descriptors that the system allows this process; return how many those are."""
+    """Raise the limit of descriptors to the system's maximum; return it."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return MAX_CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else hard
 
 
 def connections_within(descriptors: int) -> int:
-    """Return how many connections a process may have, which has so many descriptors."""
+    """Return how many connections a process with this many descriptors may have."""
     few = descriptors // MOST_OF_FEW
     spare = min(SPARE_DESCRIPTORS, few) + handshakes_within(descriptors)
     return min(MAX_CONNECTIONS, max(FEWEST_CONNECTIONS, descriptors - spare))
@@ -357,16 +357,16 @@ def handshakes_within(descriptors: int) -> int:
 
 
 def proxies() -> tuple[Network, ...]:
-    """Return the proxies that are trusted, before the settings can be read."""
+    """Return the trusted proxies, before the settings can be read."""
     try:
         return networks([each for each in home.PROXIES.split(",") if each.strip()])
     except NotAnAddress:
-        # The settings say so, and end the start.
+        # The settings report that, and end the start.
         return ()
 
 
 def bound(address: str) -> int:
-    """Return a listening socket for HOST:PORT; ends the process where there can be none."""
+    """Return a listening socket for HOST:PORT; exit the process if that is impossible."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port[:6]) > MAX_PORT:
@@ -388,10 +388,10 @@ def port_of(listener: socket.socket) -> int:
 
 
 def private(path: Path) -> socket.socket:
-    """Return a unix socket that only this user may speak to, in the place of one left behind."""
+    """Return a unix socket that only this user can open, replacing one that was left behind."""
     path.unlink(missing_ok=True)
     own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # Its folder is this user's too; the mode says so where somebody has made it otherwise.
+    # Its directory is private too; the mode protects the socket if that was changed.
     mask = os.umask(0o177)
     try:
         own.bind(str(path))
@@ -401,7 +401,7 @@ def private(path: Path) -> socket.socket:
 
 
 def listening(descriptor: int, *, untaken_ms: int = UNTAKEN_MS) -> Listener:
-    """Return the inherited socket; connections take over what is set on it."""
+    """Return the inherited socket; accepted connections inherit its options."""
     listener = Listener(fileno=descriptor)
     if listener.family in {socket.AF_INET, socket.AF_INET6}:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,8 +1,8 @@
-"""The keys that sessions are signed with, as Django takes them: read whenever they are used.
+"""The keys that sign sessions, read from the agent's file whenever Django uses them.
 
-Django's settings are fixed for the life of a process. These two are objects that look into the
-agent's file each time Django asks, so a rotation reaches every web server without a restart, and
-whoever signed in under the former key stays signed in.
+Django's settings are fixed for the life of a process. These two objects read the agent's file each
+time, so a rotation reaches every web server without a restart, and users who signed in with the
+former key stay signed in.
 """
 
 from collections import UserString
@@ -17,12 +17,12 @@ class SessionKey(UserString):
     """The key in use, for SECRET_KEY."""
 
     def __init__(self, file: KeyFile) -> None:
-        # Without UserString's own, which would keep a copy.
+        # Do not call UserString's own, which would keep a copy.
         self._file = file
 
     @property
     def data(self) -> str:  # type: ignore[override]  # an attribute there, read each time here
-        """Return the key of this moment; UserString asks for it whatever is done with the text."""
+        """Return the present key; UserString reads this attribute for every operation."""
         keys = self._file.keys()
         if not keys:
             raise ImproperlyConfigured(
@@ -35,8 +35,8 @@ class SessionKey(UserString):
 class ValidKeys(list[str]):
     """All valid keys, for SECRET_KEY_FALLBACKS, which must be a list.
 
-    The one in use is among them: a rotation may come between two questions of Django's, and what
-    another web server signs at that moment must be valid here.
+    Includes the present one: a rotation may happen between two reads of Django, and what another
+    web server signs at that moment must be valid here.
     """
 
     def __init__(self, file: KeyFile) -> None:

@@ -1,8 +1,8 @@
-"""Everything Django is told, read from the environment once.
+"""Django's settings, read from the environment once.
 
-With `home`, the only reader of the environment on Django's side: other modules ask
-`django.conf.settings`. One variable, SAMSA_HOME, names the folder that holds all that a run writes;
-the rest have defaults that suit a single machine.
+With `home`, the only reader of the environment on Django's side: other modules use
+`django.conf.settings`. One variable, SAMSA_HOME, names the directory of all that a run writes; the
+others have defaults that suit a single machine.
 """
 
 import re
@@ -25,18 +25,18 @@ env = environ.Env()
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 SAMSA_HOME: Final = home.SAMSA_HOME
-# The socket on which this host's agent speaks with its brokers.
+# The socket between this host's agent and its brokers.
 SAMSA_AGENT_SOCKET: Final = Path(
     env.str("SAMSA_AGENT_SOCKET", default=str(SAMSA_HOME / "run" / "agent.sock"))
 )
-# The socket on which this home's collector is asked; a name of its own where run/ is too deep.
+# The socket of this home's collector; another path if that of run/ is too long.
 SAMSA_COLLECTOR_SOCKET: Final = Path(
     env.str("SAMSA_COLLECTOR_SOCKET", default=str(SAMSA_HOME / "run" / "collector.sock"))
 )
 
 
 def collector_address(written: str) -> tuple[str, int] | None:
-    """Return the address of SAMSA_COLLECTOR, HOST:PORT; None where it is not set."""
+    """Return the address in SAMSA_COLLECTOR, HOST:PORT; None if it is not set."""
     if not written:
         return None
     host, _, port = written.rpartition(":")
@@ -47,21 +47,21 @@ def collector_address(written: str) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
-# Where the collector is also asked, by whoever shows the metrics key.
+# An additional address of the collector, which requires the metrics key.
 SAMSA_COLLECTOR: Final = collector_address(env.str("SAMSA_COLLECTOR", default=""))
-# The topic to which the collector writes its samples; empty where nobody asked for one.
+# The topic to which the collector writes its samples; empty for none.
 SAMSA_METRICS_TOPIC: Final = env.str("SAMSA_METRICS_TOPIC", default="")
-# Who is served: browsers ("web"), or programs ("rest"). Said by the process itself.
+# The clients of this process: browsers ("web") or programs ("rest"). Set by the process.
 DOOR: Final = env.str("SAMSA_DOOR", default="web")
-# The name of this process among the workers of the home, and the folder of their sockets.
+# The name of this process among the workers of the home, and the directory of their sockets.
 SAMSA_WORKER: Final = env.str("SAMSA_WORKER", default="web")
 SAMSA_SOCKETS: Final = Path(env.str("SAMSA_SOCKETS", default=str(SAMSA_HOME / "run")))
-# Brokers, as HOST:PORT,…; empty where the supervisor of the home tells them. Not SAMSA_BOOTSTRAP,
-# which names the cluster that a user's commands are for.
+# Brokers, as HOST:PORT,…; empty if the home's supervisor provides them. Not SAMSA_BOOTSTRAP, which
+# names the cluster of a user's commands.
 SAMSA_GATEWAY_BOOTSTRAP: Final = env.str("SAMSA_GATEWAY_BOOTSTRAP", default="")
-# What the workers of a gateway share; empty where each is alone. It may hold a password.
+# The server that workers share; empty if each works alone. It may hold a password.
 REDIS_URL: Final = env.str("REDIS_URL", default="")
-# A pipe that waits for one line when a process serves; none where nobody waits.
+# A pipe that gets one line once the process serves; -1 for none.
 SAMSA_READY_FD: Final = env.int("SAMSA_READY_FD", default=-1)
 SAMSA_SECRETS: Final = home.SAMSA_SECRETS
 
@@ -72,15 +72,15 @@ DEBUG = False
 
 
 def host_patterns(*hosts: str) -> list[str]:
-    """Return hosts as Django compares them: an IPv6 address in brackets, as browsers send it."""
+    """Return hosts in the form that Django compares: IPv6 in brackets, as browsers send it."""
     named = [host for host in hosts if host not in EVERYWHERE]
     return [f"[{host}]" if ":" in host and host[0] != "[" else host for host in named]
 
 
-# To bind to, not to go to.
+# Addresses to bind to, but not to connect to.
 EVERYWHERE: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - the rule is about binding to it
-# A page of another site can have its own name lead to this machine, and read what answers to that
-# name; so the console answers to names that only this machine, or its operator, has given it.
+# A page of another site can make its own host name resolve to this machine, and read the answers;
+# so the console accepts only host names that this machine or its operator has defined.
 LOOPBACK_NAMES: Final = (".localhost", "127.0.0.1", "[::1]")
 ALLOWED_HOSTS = [
     *LOOPBACK_NAMES,
@@ -89,7 +89,7 @@ ALLOWED_HOSTS = [
 ]
 CSRF_TRUSTED_ORIGINS = env.list("SAMSA_TRUSTED_ORIGINS", default=[])
 try:
-    # Whose X-Forwarded-For is believed; nobody's unless an operator says so.
+    # The peers whose X-Forwarded-For is trusted; none by default.
     TRUSTED_PROXIES = networks(env.list("SAMSA_TRUSTED_PROXIES", default=[]))
 except NotAnAddress as error:
     raise ImproperlyConfigured(
@@ -98,7 +98,7 @@ except NotAnAddress as error:
 
 
 def origins(written: list[str]) -> tuple[str, ...]:
-    """Return origins as browsers write them: scheme and host, and a port that is not its usual."""
+    """Return origins in the form of browsers: scheme and host, and a non-default port."""
     for origin in written:
         if not re.fullmatch(r"https?://[a-z0-9.\-\[\]:]+", origin, re.ASCII):
             raise ImproperlyConfigured(
@@ -109,25 +109,25 @@ def origins(written: list[str]) -> tuple[str, ...]:
 
 
 def rate(name: str, default: int) -> int:
-    """Return what a caller may do in a second; 0 stands for no limit."""
+    """Return a limit of a caller per second; 0 means no limit."""
     given: int = env.int(name, default=default)
     if given < 0:
         raise ImproperlyConfigured(f"{name} is {given}; give 0 for no limit, or more")
     return given
 
 
-# Whose pages may call the interfaces for programs, beside the console's own.
+# Sites whose pages may call the programmatic interfaces, beside the console's own.
 SAMSA_ALLOWED_ORIGINS: Final = origins(env.list("SAMSA_ALLOWED_ORIGINS", default=[]))
-# What configs of connectors may refer to, by ${file:…} and ${env:…}: nothing unless it is named.
+# What connector configs may reference by ${file:…} and ${env:…}: nothing by default.
 SAMSA_CONNECT_SECRET_DIRS: Final = tuple(
     folder for folder in env.list("SAMSA_CONNECT_SECRET_DIRS", default=[]) if folder.startswith("/")
 )
 SAMSA_CONNECT_ENV_NAMES: Final = tuple(env.list("SAMSA_CONNECT_ENV_NAMES", default=[]))
-# The keys that seal passwords of connectors; below the home's secrets unless it is named.
+# The keys that encrypt connector passwords; by default, below the home's secrets.
 SAMSA_CONNECT_KEY_FILE: Final = Path(
     env.str("SAMSA_CONNECT_KEY_FILE", default=str(SAMSA_SECRETS / "connect"))
 )
-# Calls, records and bytes of one caller in a second, as published interfaces have them.
+# Calls, records and bytes of one caller per second, as published interfaces limit them.
 SAMSA_REST_RATES: Final = (
     rate("SAMSA_REST_REQUESTS_PER_S", 10_000),
     rate("SAMSA_REST_RECORDS_PER_S", 10_000),
@@ -139,7 +139,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    # The viewer of the API page, as files.
+    # The viewer of the API page, as static files.
     "drf_spectacular_sidecar",
     "brokers.controlplane.apps.ControlplaneConfig",
     "gateway.access.apps.AccessConfig",
@@ -148,7 +148,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # First, so that no answer goes without its headers, static files and errors included.
+    # First, so that every answer gets its headers, including static files and errors.
     "gateway.middleware.SecurityHeaders",
     "gateway.middleware.ClientAddress",
     "django.middleware.security.SecurityMiddleware",
@@ -160,23 +160,23 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "console.preferences.PreferredZone",
-    # Last, so that it knows the session and the user of a request.
+    # Last, because it needs the session and the user of a request.
     "gateway.access.middleware.AccessGate",
 ]
 
 if DOOR == "rest":
-    # Programs have neither sessions nor pages; who they are is for the views of REST to find out.
+    # Programs have neither sessions nor pages; REST views authenticate them.
     MIDDLEWARE = [
         "gateway.middleware.SecurityHeaders",
         "gateway.middleware.ClientAddress",
         "django.middleware.security.SecurityMiddleware",
-        # Says how long an answer is.
+        # Sets the length of an answer.
         "django.middleware.common.CommonMiddleware",
     ]
 # Names below REST may end in a slash, and a redirect would lose the body of a call.
 APPEND_SLASH = False
 
-# What lists of words are called in the description of the interfaces, as the published one has it.
+# Names of enumerations in the OpenAPI description, as in the published one.
 SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         name: f"gateway.rest.v3.words.{words}"
@@ -210,21 +210,21 @@ TEMPLATES = [
     },
 ]
 
-# How long a writer waits for its turn; transactions here are a few milliseconds.
+# How long a writer waits for its turn; transactions take a few milliseconds.
 SQLITE_TIMEOUT_S: Final = 20
 # Connections of one process: its threads, and one to spare.
 POSTGRES_POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 3}
 POSTGRES_CONNECT_TIMEOUT_S: Final = 5
-# A server whose machine is gone says nothing; without these the kernel believes in it for two
-# hours. It is asked after 5 s of silence, and given up some 10 s later.
+# A server whose machine is gone stays silent; without these, the kernel waits for two hours. It is
+# probed after 5 s of silence, and given up some 10 s later.
 POSTGRES_LIFE: Final = {
     "keepalives_idle": 5,
     "keepalives_interval": 3,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# What the server ends by itself: a statement that no page or agent would still wait for, and the
-# transaction of a client whose machine is gone, which holds locks that everybody else needs.
+# What the server aborts: a statement that no page or agent still waits for, and the transaction of
+# a client whose machine is gone, which holds locks that all others need.
 POSTGRES_LIMITS: Final = "-c statement_timeout=30s -c idle_in_transaction_session_timeout=15s"
 
 POSTGRES: Final = "django.db.backends.postgresql"
@@ -236,22 +236,22 @@ IS_ONE_DATABASE: Final = bool(env.str("DATABASE_URL", default=""))
 
 def sqlite(name: str) -> dict[str, Any]:
     return {
-        # Django's own, with a fair queue of writers.
+        # Django's own backend, with a fair queue of writers.
         "ENGINE": "gateway.sqlite",
         "NAME": SAMSA_HOME / name,
         "OPTIONS": {
             # A transaction that reads first and writes later fails at once, whatever the timeout,
-            # where it did not ask for the writer's place at its beginning.
+            # unless it takes the write lock at its beginning.
             "transaction_mode": "IMMEDIATE",
             "timeout": SQLITE_TIMEOUT_S,
-            # FULL: a power cut must not take back a change that brokers have acted on.
+            # FULL: a power failure must not undo a change that brokers have acted on.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         },
     }
 
 
 def server(url: str) -> dict[str, Any]:
-    """Return one database by its URL, with a pool, which saves a login per request."""
+    """Return a database by its URL, with a pool, which saves a login per request."""
     scheme, separator, _ = url.partition("://")
     if env.DB_SCHEMES.get(scheme) != POSTGRES or not separator:
         kind = f"{scheme}://" if separator else "no scheme"
@@ -259,9 +259,9 @@ def server(url: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = dict(env.db_url_config(url))
     except ValueError as error:
-        # The URL holds a password, so of all of it only the complaint is repeated.
+        # The URL holds a password, so only the error is repeated.
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}. {URL_ADVICE}") from None
-    # A connection that died with its server is found out before it is used.
+    # A connection that broke with its server is detected before it is used.
     found["CONN_HEALTH_CHECKS"] = True
     found["OPTIONS"] = {
         "pool": POSTGRES_POOL,
@@ -297,15 +297,15 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login"
-# Where a user goes whose password somebody else made, and nowhere else until it is changed.
+# The only page for a user with a password set by another person, until it is changed.
 PASSWORD_CHANGE_URL = "/password"  # noqa: S105 - an address
 
-# For as long as this nobody did anything, and the session is over.
+# A session ends after this long without activity.
 IDLE_MINUTES: Final = env.int("SAMSA_SESSION_IDLE_MINUTES", default=30)
-# However busy somebody is, a session ends this long after signing in.
+# Even an active session ends this long after sign-in.
 LIMIT_HOURS: Final = env.int("SAMSA_SESSION_LIMIT_HOURS", default=12)
 if not 2 <= IDLE_MINUTES <= 1440:
-    # Activity is written once a minute, so one minute would end the sessions of busy people.
+    # Activity is written once a minute, so one minute would end active sessions.
     raise ImproperlyConfigured(
         f"SAMSA_SESSION_IDLE_MINUTES is {IDLE_MINUTES}; give 2 to 1440 minutes"
     )
@@ -314,9 +314,9 @@ if not 1 <= LIMIT_HOURS <= 168:
 SESSION_IDLE: Final = timedelta(minutes=IDLE_MINUTES)
 SESSION_LIMIT: Final = timedelta(hours=LIMIT_HOURS)
 SESSION_ENGINE = "gateway.access.sessions"
-# The browser forgets the cookie when the session is over at the latest.
+# The browser drops the cookie at the latest possible end of the session.
 SESSION_COOKIE_AGE = LIMIT_HOURS * 3600
-# The one switch for browsers that come by https, here or to a proxy in front.
+# The one switch for browsers that connect by https, here or at a proxy in front.
 IS_HTTPS: Final = env.bool("SAMSA_HTTPS", default=False)
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -326,11 +326,11 @@ CSRF_COOKIE_SECURE = IS_HTTPS
 
 
 def cookie_name(kind: str) -> str:
-    """Return a cookie's name with a part of the cluster's id, where that is known.
+    """Return a cookie's name with a part of the cluster's id, if that is known.
 
-    Browsers keep cookies by host and not by port: two consoles of one machine would take each
-    other's. Web servers of one cluster share the name, as they share the sessions. The prefix has
-    the browser refuse a cookie of this name from a sister domain, or over http.
+    Browsers store cookies by host and not by port: two consoles of one machine would overwrite each
+    other's. Web servers of one cluster share the name, as they share sessions. The prefix makes the
+    browser refuse a cookie of this name from a sibling domain, or over http.
     """
     cluster = ""
     with suppress(OSError, UnicodeDecodeError):
@@ -345,13 +345,13 @@ CSRF_FAILURE_VIEW = "console.pages.errors.csrf_failed"
 X_FRAME_OPTIONS = "DENY"
 
 STATIC_URL = "/static/"
-# Static files are served from the checkout, so a start collects nothing.
+# Static files are served from the checkout, so no start has to collect them.
 WHITENOISE_USE_FINDERS = True
-# No other site has a use for them.
+# No other site needs them.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 REST_FRAMEWORK = {
-    # `?format=` is no part of the interfaces; Accept is.
+    # The interfaces support Accept, but not `?format=`.
     "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
@@ -359,7 +359,7 @@ REST_FRAMEWORK = {
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
-# 1,284 partitions, wherever a page shows a number.
+# Format numbers on pages as in 1,284 partitions.
 USE_THOUSAND_SEPARATOR = True
-# Every process sets up its own structured log; Django's messages go the way of the standard one.
+# Every process sets up its own structured log; Django logs through the standard one.
 LOGGING_CONFIG = None

@@ -1,4 +1,4 @@
-"""URL routes: interfaces for programs below their prefixes, and the console at the root."""
+"""URL routes: programmatic interfaces below their prefixes, and the console at the root."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
@@ -9,12 +9,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("kafka/v3/", include("gateway.rest.v3.urls")),
     path("rest/", include("gateway.rest.v2.urls")),
     re_path(r"^connect(?:/|$)", include("connectors.rest.urls")),
-    # After all that REST serves here.
+    # After all paths that REST serves here.
     re_path(r"^(?:v3|kafka/v3|rest|ws|sse)(?:/|$)", unknown),
     path("", include("console.urls")),
 ]
 
-# Django asks for them by name.
+# Django looks these names up.
 handler400 = "console.pages.errors.bad_request"
 handler403 = "console.pages.errors.forbidden"
 handler404 = "console.pages.errors.not_found"

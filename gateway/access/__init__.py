@@ -1,6 +1,6 @@
-"""Who may do what, and for how long a browser stays signed in: the access rights of the product.
+"""Access rights: decides who may do what, and how long a browser stays signed in.
 
-`operations` is the table of what can be allowed, `grants` the pure decision, `requirements` what an
-address demands, `middleware` the one place that enforces it. Other rooms read through `selectors`
-and write through `services`. This room knows no page and no broker.
+`operations` is the table of operations, `grants` the pure decision, `requirements` what a view
+demands, `middleware` the one place that enforces it. Other packages read through `selectors` and
+write through `services`. This package knows no page and no broker.
 """

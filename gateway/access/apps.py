@@ -1,4 +1,4 @@
-"""What Django needs to know of the access rights."""
+"""Declares the Django app of the access rights."""
 
 from django.apps import AppConfig
 

@@ -1,7 +1,7 @@
-"""Who calls an interface for programs: a token, a console user, or the console's own page.
+"""Defines the callers of programmatic interfaces: a token, a console user, or a console page.
 
-Pure values. The one place that maps a caller to a principal of Kafka, so that the brokers' access
-rights and quotas can bind it.
+Pure values. The only place that maps a caller to a Kafka principal, so that the brokers' ACLs and
+quotas apply to it.
 """
 
 from dataclasses import dataclass, field
@@ -19,23 +19,23 @@ class CallerKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Somebody who has shown who they are. `number` is the token's; a user has none."""
+    """An authenticated caller. `number` is the token's; a user has none."""
 
     kind: CallerKind
     name: str
     rights: Rights
     number: int | None = None
-    # By which it is found out again that this caller is still known; nothing to show or compare.
+    # Used to check again that the caller is still valid; neither shown nor compared.
     proof: object = field(default=None, repr=False, compare=False)
 
     @property
     def principal(self) -> str:
-        """Return the principal of Kafka that stands for this caller."""
+        """Return the Kafka principal of this caller."""
         return f"User:token.{self.name}" if self.kind is CallerKind.TOKEN else f"User:{self.name}"
 
     @property
     def key(self) -> str:
-        """Return what this caller's limits and traffic are counted under."""
+        """Return the key under which this caller's limits and traffic are counted."""
         return f"{self.kind.value}:{self.name}"
 
     def decide(self, operation: Operation, kind: Kind, cluster: str, name: str = "") -> Decision:

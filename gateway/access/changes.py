@@ -1,8 +1,8 @@
-"""Changes of access, told once they hold: a line of the log, and an entry among all changes.
+"""Records changes of access once they are committed: in the log, and in the audit log.
 
-The table of all changes lies in the cluster's database, and access in that of the web, so no
-transaction holds both. A change leaves a row of its own here, in its transaction; whoever knows
-that table (`delivered_by`) takes over what is left, at once or later, and nothing is lost between.
+The audit log is in the cluster's database and access is in that of the web, so no transaction spans
+both. A change first adds a row here, in its transaction; the function given to `delivered_by` moves
+pending rows to the audit log, at once or later, and nothing is lost in between.
 """
 
 import logging
@@ -17,8 +17,8 @@ from gateway.access import audit, models
 from gateway.access.audit import Actor
 
 log: Final = logging.getLogger(__name__)
-# What waits while the cluster's database is away: years of changes made by hand. The oldest go
-# first, and are in the log.
+# Pending rows while the cluster's database is down: years of manual changes. The oldest are dropped
+# first, and are still in the log.
 MAX_WAITING: Final = 10_000
 # Rows that are read at once.
 AT_ONCE: Final = 100
@@ -26,7 +26,7 @@ AT_ONCE: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that waits to be told. `event` is in the past tense."""
+    """A pending change. `event` is in the past tense."""
 
     number: int
     event: str
@@ -37,20 +37,20 @@ class Change:
 
 
 class _Table:
-    """Where changes go; set once, before the first request."""
+    """The destination of changes; set once, before the first request."""
 
     deliver: Callable[[], None] | None = None
 
 
 def delivered_by(deliver: Callable[[], None]) -> None:
-    """Let a function take over what waits; it asks `waiting` and says `told`."""
+    """Register the function that moves pending changes; it calls `waiting` and `told`."""
     _Table.deliver = staticmethod(deliver)
 
 
 def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
-    """Record a change within its transaction, and tell it once that holds.
+    """Record a change in its transaction, and report it once that commits.
 
-    One that is taken back has not happened.
+    A change that is rolled back is not reported.
     """
     made = models.UntoldChange.objects.create(
         event=event,
@@ -70,7 +70,7 @@ def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
 
 
 def deliver() -> None:
-    """Have what waits taken over; what a database does not take now waits for the next time."""
+    """Deliver pending changes; those that a database refuses now wait for the next call."""
     if _Table.deliver is None:
         return
     try:
@@ -80,7 +80,7 @@ def deliver() -> None:
 
 
 def waiting() -> list[Change]:
-    """Return the oldest changes that wait."""
+    """Return the oldest pending changes."""
     return [
         Change(
             number=row.pk,
@@ -95,5 +95,5 @@ def waiting() -> list[Change]:
 
 
 def told(numbers: Sequence[int]) -> None:
-    """Forget changes that have been taken over."""
+    """Delete changes that have been delivered."""
     models.UntoldChange.objects.filter(pk__in=numbers).delete()

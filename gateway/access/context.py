@@ -1,6 +1,6 @@
 """Lets templates test rights, as `{% if may.manage_users %}`, so that no link leads to a refusal.
 
-A page hides what its user may not do; what refuses it is `middleware`.
+A page only hides what its user may not do; `middleware` refuses it.
 """
 
 from django.http import HttpRequest

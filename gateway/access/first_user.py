@@ -1,7 +1,7 @@
-"""The first user of a console, and the file that tells its password to whoever made the home.
+"""Creates the first user of a console, and the file that holds its initial password.
 
-The password in the file opens nothing but the page that changes it. Once it is changed, the file
-goes; a home that still has one is looked at when its agent starts.
+That password opens nothing but the page that changes it, and changing it deletes the file; the
+agent checks at its start for a file that is left.
 """
 
 import os
@@ -25,13 +25,13 @@ ACTOR: Final = audit.Actor(name="agent")
 
 
 def ensure() -> bool:
-    """Make the first user of a console that has none; tell whether it was made."""
+    """Create the first user of a console that has none; return whether it was created."""
     if User.objects.exists():
         _settle()
         return False
     password = new_password()
-    # On the disk before the user is: a crash in between leaves a password that opens nothing, and
-    # the next start writes another one; a user whose password is lost would let nobody in.
+    # Write the file before the user: a crash in between leaves a password that opens nothing, and
+    # the next start writes another one. A user whose password is lost would let no one in.
     _write(password)
     with transaction.atomic():
         user = User.objects.create_user(username=NAME, password=password)
@@ -55,21 +55,21 @@ def has_file() -> bool:
 
 
 def forget_password_of(name: str) -> None:
-    """Delete the file where it tells a password of this user, which has just become void."""
+    """Delete the file if it holds a password of this user, which has just become invalid."""
     if name != NAME:
         return
     try:
         file().unlink(missing_ok=True)
     except OSError as error:
-        # The password in it opens nothing any more; the agent tries again when it starts.
+        # The password in it is no longer valid; the agent tries again at its start.
         audit.log.warning("could not delete %s, whose password is void: %s", file(), error)
 
 
 def _settle() -> None:
-    """Have the first user change a password that the file still tells; delete a file that lies.
+    """Require the first user to change a password that the file holds; delete an outdated file.
 
-    Checking a password costs as much as a login, and is done only where the file is and nobody has
-    been told to change it: in a home that an earlier release made, once.
+    Checking a password costs as much as a login, so do it only if the file exists and the user need
+    not change the password yet: once, in a home that an earlier release created.
     """
     try:
         told = file().read_text(encoding="ascii").strip()

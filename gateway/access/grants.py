@@ -1,7 +1,7 @@
-"""Decides whether somebody may do something, from what they were granted: pure.
+"""Decides whether a user may perform an operation, from their grants.
 
-Must not know Django, users or pages. Grants are compiled into `Rights` once per request; after that
-a question is a lookup, and a list of thousands of names is filtered without a query.
+Pure: must not know Django, users or pages. Grants are compiled into `Rights` once per request;
+after that a check is a lookup, and a list of thousands of names is filtered without a query.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 from gateway.access.operations import OPERATIONS, ROLES, Kind, Operation, Role
 
 ANY: Final = "*"
-# The longest name of a topic; no group or connector that a page shows needs a longer pattern.
+# The length limit of a topic name; groups and connectors on pages need no longer pattern.
 MAX_PATTERN_CHARS: Final = 249
 # The id of a cluster: 16 bytes in base64.
 MAX_CLUSTER_CHARS: Final = 22
@@ -20,12 +20,12 @@ CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class BadGrant(ValueError):
-    """A grant that means nothing; the text says what is wrong with it and what to give."""
+    """An invalid grant; the text says what is wrong with it and what is valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What an operation is asked for. The console has no cluster; a cluster has no name."""
+    """The target of an operation. The console has no cluster; a cluster has no name."""
 
     kind: Kind
     cluster: str = ""
@@ -45,7 +45,7 @@ CONSOLE: Final = Resource(kind=Kind.CONSOLE)
 class Grant:
     """A role or one operation, on one cluster or all, for one kind or all, by a name pattern.
 
-    A pattern is a name, or a prefix with `*` behind it.
+    A pattern is a name, or a prefix followed by `*`.
     """
 
     role: Role | None = None
@@ -69,7 +69,7 @@ class Grant:
         return self.cluster == ANY and self.kind is None and self.pattern == ANY
 
 
-# What the last administrator has, and what reaches every other right.
+# The grant that the last administrator keeps, and that leads to every other right.
 FULL_ADMIN: Final = Grant(role=Role.ADMIN)
 
 
@@ -117,7 +117,7 @@ class Names:
         return self.is_all or bool(self.literals) or bool(self.prefixes)
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return those of many names that are in the set, in their order."""
+        """Return the given names that are in the set, in their order."""
         if self.is_all:
             return list(names)
         literals, prefixes = self.literals, self.prefixes
@@ -129,7 +129,7 @@ EVERYTHING: Final = Names(is_all=True)
 
 
 def names_of(patterns: Iterable[str]) -> Names:
-    """Return what patterns name together."""
+    """Return the set of names that patterns match together."""
     given = set(patterns)
     if ANY in given:
         return EVERYTHING
@@ -141,7 +141,7 @@ def names_of(patterns: Iterable[str]) -> Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Whether something is allowed; where it is not, a sentence says what is missing."""
+    """Whether an operation is allowed; if not, a sentence names what is missing."""
 
     is_allowed: bool
     reason: str = ""
@@ -151,7 +151,7 @@ ALLOWED: Final = Decision(is_allowed=True)
 
 
 class Rights:
-    """All grants of somebody, compiled. Never changes."""
+    """All grants of a user, compiled. Immutable."""
 
     __slots__ = ("grants", "patterns")
 
@@ -170,7 +170,7 @@ class Rights:
         self.patterns: Final = patterns
 
     def names(self, operation: Operation, *, cluster: str, kind: Kind) -> Names:
-        """Return the names of one kind that an operation is allowed on in a cluster."""
+        """Return the names of a kind on which an operation is allowed in a cluster."""
         of_clusters = self.patterns.get((operation, kind), {})
         return names_of(of_clusters.get(ANY, set()) | of_clusters.get(cluster, set()))
 
@@ -181,7 +181,7 @@ class Rights:
         return resource.name in self.names(operation, cluster=resource.cluster, kind=resource.kind)
 
     def allows_somewhere(self, operation: Operation, *, cluster: str | None = None) -> bool:
-        """Tell whether an operation is allowed on anything, or on anything of one cluster."""
+        """Tell whether an operation is allowed on anything, or on anything in one cluster."""
         return any(
             cluster is None or ANY in of_clusters or cluster in of_clusters
             for (granted, _), of_clusters in self.patterns.items()
@@ -190,7 +190,7 @@ class Rights:
 
 
 def common(first: Rights, second: Rights) -> Rights:
-    """Return what both allow: a token never does more than its owner, however that changes."""
+    """Return the rights that both allow: a token never has more rights than its owner."""
     return Rights(
         Grant(operation=operation, cluster=cluster, kind=kind, pattern=pattern)
         for operation, kind in first.patterns.keys() & second.patterns.keys()
@@ -203,7 +203,7 @@ def common(first: Rights, second: Rights) -> Rights:
 def _common_patterns(
     first: Mapping[str, set[str]], second: Mapping[str, set[str]]
 ) -> set[tuple[str, str]]:
-    """Return pairs of a cluster and a pattern that lie in both."""
+    """Return pairs of a cluster and a pattern that both sets cover."""
     found = set()
     for cluster, patterns in first.items():
         for other_cluster, other_patterns in second.items():
@@ -215,7 +215,7 @@ def _common_patterns(
 
 
 def narrower(one: str, other: str) -> str | None:
-    """Return the pattern for names that fit both; None where no name does."""
+    """Return the pattern of names that match both; None if no name does."""
     for wide, narrow in ((one, other), (other, one)):
         if wide == narrow or (wide.endswith(ANY) and narrow.startswith(wide[:-1])):
             return narrow
@@ -223,7 +223,7 @@ def narrower(one: str, other: str) -> str | None:
 
 
 def decide(rights: Rights, operation: Operation, resource: Resource | None = None) -> Decision:
-    """Say whether an operation is allowed on a resource; without one, on anything at all."""
+    """Decide whether an operation is allowed on a resource; without one, on anything at all."""
     is_allowed = (
         rights.allows_somewhere(operation)
         if resource is None

@@ -1,7 +1,7 @@
-"""The one place that lets a request through to its view, or not.
+"""Enforces the requirement of every view: the one place that admits or refuses a request.
 
-Stands behind Django's session and user. A view says by `requirements` what it demands; one that
-says nothing is refused.
+Runs after Django's session and user middleware. A view declares its demands by `requirements`; a
+view without a declaration is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ UNDECLARED = Decision(
 
 
 class AccessDenied(PermissionDenied):
-    """Somebody who is signed in lacks a right; the decision says which."""
+    """A signed-in user lacks a right; the decision names it."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision.reason)
@@ -52,13 +52,13 @@ class AccessGate:
         _args: tuple[object, ...],
         kwargs: Mapping[str, Any],
     ) -> HttpResponse | None:
-        """Return the answer for those who may not pass; None lets the request through."""
+        """Return a redirect or refusal; None admits the request."""
         requirement = requirement_of(view)
         if requirement is not None and requirement.audience is Audience.PUBLIC:
             return None
         user = request.user
         if isinstance(user, AnonymousUser):
-            # What was sent with a form is lost, so a form's address is nowhere to return to.
+            # A submitted form is lost, so do not return to its address.
             is_page = request.method in SAFE_METHODS
             return redirect_to_login(request.get_full_path() if is_page else "/")
         if requirement is None:
@@ -73,12 +73,12 @@ class AccessGate:
         decision = decide(access.rights, requirement.operation, asked)
         return None if decision.is_allowed else refuse(request, decision)
 
-    # The name that Django asks for.
+    # The name that Django expects.
     process_view = admit
 
 
 def refuse(request: HttpRequest, decision: Decision) -> HttpResponse:
-    """Return the page for somebody who lacks a right; a view may call it for what it finds out."""
+    """Return the page for a user who lacks a right; views may call it for checks of their own."""
     audit.record(
         "access.refused",
         actor=selectors.actor_of(request),

@@ -1,4 +1,4 @@
-"""The tables of users' rights and sessions, in the web database: fields and constraints.
+"""Defines the tables of users' rights and sessions in the web database: fields and constraints.
 
 Read through `selectors`, written through `services` and by the session store.
 """
@@ -16,7 +16,7 @@ from gateway.access.grants import ANY, MAX_CLUSTER_CHARS, MAX_PATTERN_CHARS
 if TYPE_CHECKING:
     from gateway.access.sessions import SessionStore
 
-# Values of an Enum of ours.
+# Values of our own Enums.
 WORD_CHARS = 20
 # An IPv6 address with a zone.
 ADDRESS_CHARS = 64
@@ -25,19 +25,19 @@ DIGEST_CHARS = 64
 MAX_TOKEN_NAME_CHARS = 64
 # As in Django's table of users.
 USER_NAME_CHARS = 150
-# What a browser says of itself; what is longer is cut.
+# A user agent; a longer one is cut.
 AGENT_CHARS = 200
-# Words of ours, as "user.password_reset".
+# Our own words, as "user.password_reset".
 EVENT_CHARS = 40
 
 
 class Account(models.Model):
-    """What a user has beside Django's own fields. A user without one has changed the password."""
+    """User data beside Django's own. A user without an account row has changed the password."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="account"
     )
-    # The password was made by somebody else, so it opens nothing but the page that changes it.
+    # Another person set the password, so it opens nothing but the page that changes it.
     must_change_password = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:
@@ -81,18 +81,18 @@ class Grant(GrantColumns):
 
 
 class Token(models.Model):
-    """A key that a program shows; of its text only a digest is kept.
+    """A key that a program presents; only a digest of its text is stored.
 
-    One that a user has made goes with that user, and never becomes one without an owner, whose
-    rights nothing limits.
+    A user's tokens are deleted with the user, and never become ones without an owner, whose rights
+    nothing limits.
     """
 
-    # A part of a principal of Kafka, so a name is given once, even after its token was revoked.
+    # Part of a Kafka principal, so a name is never reused, even after its token was revoked.
     name = models.CharField(max_length=MAX_TOKEN_NAME_CHARS, unique=True)
     digest = models.CharField(max_length=DIGEST_CHARS, unique=True)
     prefix = models.CharField(max_length=WORD_CHARS)
     created_by = models.CharField(max_length=USER_NAME_CHARS)
-    # None: made on the host.
+    # None: created on the host.
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="tokens"
     )
@@ -127,7 +127,7 @@ class TokenGrant(GrantColumns):
 
 
 class UntoldChange(models.Model):
-    """A change of access that is not among the changes of the cluster yet; see `changes`."""
+    """A change of access that is not in the cluster's audit log yet; see `changes`."""
 
     event = models.CharField(max_length=EVENT_CHARS)
     actor = models.CharField(max_length=USER_NAME_CHARS)
@@ -141,7 +141,7 @@ class UntoldChange(models.Model):
 
 
 class Session(AbstractBaseSession):
-    """A signed-in browser: Django's columns, and what an administrator wants to know of it."""
+    """A signed-in browser: Django's columns, and those that an administrator needs."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="sessions"

@@ -1,4 +1,4 @@
-"""What can be allowed, and which roles include it: two closed tables, and nothing that decides.
+"""Lists the operations that can be allowed, and the roles that include them, as closed tables.
 
 Must not know Django. An operation applies to resources of certain kinds; an operation of the kind
 CONSOLE concerns all clusters at once.
@@ -12,14 +12,14 @@ from typing import Final
 
 
 class Kind(Enum):
-    """The kinds of resources that rights are given on."""
+    """The kinds of resources that rights are granted on."""
 
     CONSOLE = "console"
     CLUSTER = "cluster"
     TOPIC = "topic"
     GROUP = "group"
     CONNECTOR = "connector"
-    # What connector configs refer to: secrets of the home, files and variables of workers.
+    # Targets of references in connector configs: the home's secrets, workers' files and variables.
     SECRET = "secret"  # noqa: S105 - a word
 
 
@@ -47,7 +47,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One operation: the words behind "may", a sentence for whoever grants it, and its kinds."""
+    """One operation: the words after "may", a sentence for the granting user, and its kinds."""
 
     verb: str
     sentence: str
@@ -133,13 +133,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleRow:
-    """What a role includes, and a sentence for whoever gives it."""
+    """The operations of a role, and a sentence for the granting user."""
 
     sentence: str
     operations: frozenset[Operation]
 
 
-# Rights over other people's rights; an operator of the data has none of them.
+# Rights over other users' rights; a data operator has none of them.
 GOVERNING: Final = frozenset(
     {Operation.VIEW_AUDIT, Operation.MANAGE_USERS, Operation.MANAGE_TOKENS}
 )

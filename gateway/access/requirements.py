@@ -1,7 +1,7 @@
 """Declares what a view requires of its caller, as a decorator.
 
-A decorator only declares; `middleware.AccessGate` enforces, and refuses a view without one. So
-nothing can be forgotten: an address that declares nothing serves nobody.
+`middleware.AccessGate` enforces the declaration and refuses a view without one. So nothing can be
+forgotten: an undeclared view serves no one.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,31 +27,31 @@ class Audience(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """Who may ask for an address."""
+    """Who may request a view."""
 
     audience: Audience
     operation: Operation | None = None
-    # What the operation is asked for; without it, being allowed on anything is enough, and the view
-    # shows only what `rights_of` allows.
+    # The target of the operation; without it, a right on anything is enough, and the view shows
+    # only what `rights_of` allows.
     resource: ResourceOf | None = None
-    # Open to users whose password somebody else made, who reach nothing else.
+    # Open to users with a password set by another person, who can open nothing else.
     is_open_before_change: bool = False
-    # False for addresses that a page asks for by itself, as a stream of events.
+    # False for addresses that a page requests by itself, such as a stream of events.
     is_activity: bool = True
 
 
 def public(view: View) -> View:
-    """Let everybody in, without signing in."""
+    """Admit everyone, without signing in."""
     return _declare(view, Requirement(audience=Audience.PUBLIC))
 
 
 def signed_in(view: View) -> View:
-    """Let in whoever is signed in."""
+    """Admit every signed-in user."""
     return _declare(view, Requirement(audience=Audience.SIGNED_IN))
 
 
 def open_before_change(view: View) -> View:
-    """Let in those who are signed in and still have to change a password that was given to them."""
+    """Admit signed-in users who still have to change a password set by another person."""
     found = requirement_of(view)
     assert found is not None, "stands above signed_in"
     return _declare(view, replace(found, is_open_before_change=True))
@@ -60,7 +60,7 @@ def open_before_change(view: View) -> View:
 def requires(
     operation: Operation, *, resource: ResourceOf | None = None, is_activity: bool = True
 ) -> Callable[[View], View]:
-    """Let in whoever may do an operation, on the resource that the request names or on any."""
+    """Admit users with a right to an operation, on the resource of the request or on any."""
     requirement = Requirement(
         audience=Audience.GRANTED,
         operation=operation,
@@ -71,7 +71,7 @@ def requires(
 
 
 def requirement_of(view: Callable[..., object]) -> Requirement | None:
-    """Return what a view declares; None where it declares nothing."""
+    """Return the declared requirement of a view; None if it declares none."""
     found = getattr(view, ATTRIBUTE, None)
     assert found is None or isinstance(found, Requirement), "only decorators of this module set it"
     return found

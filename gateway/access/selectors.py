@@ -1,4 +1,4 @@
-"""The read door to users, their rights and their sessions."""
+"""Reads users, their rights and their sessions for other packages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gateway.access.audit import Actor
 from gateway.access.grants import ANY, Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
 
-# Users of a console are people; a page shows so many and says how many there are.
+# Users of a console are people; a page shows this many and the total.
 MAX_USERS: Final = 500
 ATTRIBUTE: Final = "_samsa_access"
 GRANT_COLUMNS: Final = ("role", "operation", "cluster", "kind", "pattern")
@@ -24,7 +24,7 @@ GRANT_COLUMNS: Final = ("role", "operation", "cluster", "kind", "pattern")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What decides about a request of a user."""
+    """What decides on a user's request."""
 
     rights: Rights
     must_change_password: bool
@@ -32,7 +32,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedGrant:
-    """A grant with the number by which it is removed."""
+    """A grant with the number that identifies it for removal."""
 
     number: int
     grant: Grant
@@ -51,7 +51,7 @@ class UserSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSession:
-    """A signed-in browser. The digest names it in a page, where its key must not stand."""
+    """A signed-in browser. Pages identify it by the digest, since they must not show its key."""
 
     digest: str
     started_at: datetime
@@ -62,7 +62,7 @@ class OpenSession:
 
 
 def access_of(request: HttpRequest) -> Access:
-    """Return what decides about a request: one query, however often it is asked."""
+    """Return what decides on a request: one query, however often it is called."""
     found = getattr(request, ATTRIBUTE, None)
     if found is None:
         found = _access(request.user.pk)
@@ -72,7 +72,7 @@ def access_of(request: HttpRequest) -> Access:
 
 
 def rights_of(request: HttpRequest) -> Rights:
-    """Return what the user of a request may do."""
+    """Return the rights of a request's user."""
     return access_of(request).rights
 
 
@@ -119,7 +119,7 @@ def user(number: int) -> UserSummary | None:
 
 
 def user_name(number: int) -> str:
-    """Return a user's name; "nobody" for one that is gone."""
+    """Return a user's name; "nobody" for a deleted user."""
     return User.objects.filter(pk=number).values_list("username", flat=True).first() or "nobody"
 
 
@@ -140,12 +140,12 @@ def open_sessions(user_id: int) -> list[OpenSession]:
 
 
 def is_session(session_key: str | None, named: str) -> bool:
-    """Tell whether a digest names the session of a key."""
+    """Tell whether a digest belongs to the session of a key."""
     return session_key is not None and constant_time_compare(digest(session_key), named)
 
 
 def admins() -> list[str]:
-    """Return the names of the users who can sign in and give every right."""
+    """Return the names of the enabled users who can grant every right."""
     return list(admin_grants().order_by("user__username").values_list("user__username", flat=True))
 
 
@@ -160,7 +160,7 @@ def digest(session_key: str) -> str:
 
 
 def grant_of(row: models.GrantColumns) -> Grant | None:
-    """Return the value of a row; None for words that a newer release has written."""
+    """Return the grant of a row; None for values that a newer release has written."""
     return _grant(row.role, row.operation, row.cluster, row.kind, row.pattern)
 
 
@@ -184,7 +184,7 @@ def _access(user_id: int | None) -> Access:
     found: list[Grant] = []
     must_change = False
     for flag, *columns_of_grant in rows:
-        # None where the user has no row in the table that was joined.
+        # None if the user has no row in the joined table.
         must_change = bool(flag)
         grant = None if columns_of_grant[0] is None else _grant(*columns_of_grant)
         found += [] if grant is None else [grant]

@@ -1,7 +1,7 @@
-"""The write door to users, their rights and their sessions.
+"""Changes users, their rights and their sessions.
 
-Each call is one transaction and one change that is told. What a rule forbids raises Refused with
-a sentence for the page. Changed rights and passwords end the sessions of the user, so no session
+Each call is one transaction and one reported change. A change that violates a rule raises Refused
+with a sentence for the page. Changed rights and passwords end the user's sessions, so no session
 key outlives the rights it was given with.
 """
 
@@ -20,17 +20,17 @@ from gateway.access.changes import tell
 from gateway.access.grants import BadGrant, Grant
 from gateway.access.operations import Role
 
-# More rights than anybody keeps in mind; they are read and compiled with every request.
+# More than any person can review; they are read and compiled with every request.
 MAX_GRANTS: Final = 100
 
 
 class Refused(Exception):
-    """A change that a rule forbids; the text says which, and what to do instead."""
+    """A change that violates a rule; the text names the rule and an alternative."""
 
 
 def create_user(*, actor: Actor, name: str, grant: Grant, password: str | None = None) -> str:
-    """Create a user with a first grant; return the password, which has to be changed at once."""
-    # As the sign-in form reads it, which would not find a name in another form.
+    """Create a user with a first grant; return the password, to be changed at first login."""
+    # Normalize as the sign-in form does, which would not find the name otherwise.
     name = User.normalize_username(name)
     given = _checked_password(password, User(username=name))
     check_grant(grant)
@@ -85,7 +85,7 @@ def remove_grant(*, actor: Actor, number: int, grant: int) -> None:
 
 
 def set_enabled(*, actor: Actor, number: int, is_enabled: bool) -> None:
-    """Let a user sign in again, or not any more."""
+    """Enable or disable a user's sign-in."""
     with _changing(number) as user:
         if not is_enabled:
             _refuse_own(actor, user, "disable")
@@ -105,7 +105,7 @@ def delete_user(*, actor: Actor, number: int) -> None:
 
 
 def reset_password(*, actor: Actor, number: int, password: str | None = None) -> str:
-    """Give a user another password, which has to be changed at once; return it."""
+    """Reset a user's password to one that must be changed at first login; return it."""
     with _changing(number) as user:
         if user.username == actor.name:
             raise Refused("change your own password on the page of your account")
@@ -117,9 +117,9 @@ def reset_password(*, actor: Actor, number: int, password: str | None = None) ->
 
 
 def change_own_password(user: User, *, actor: Actor, password: str) -> None:
-    """Set the password that a user has chosen; a form has checked the former one.
+    """Set a password that the user has chosen; a form has checked the former one.
 
-    All sessions end but for one: the caller gives that one a new key.
+    All sessions end except one: the caller gives that one a new key.
     """
     with transaction.atomic():
         _set_password(user, password, must_change=False)
@@ -127,7 +127,7 @@ def change_own_password(user: User, *, actor: Actor, password: str) -> None:
 
 
 def end_sessions(*, actor: Actor, number: int, but: str | None = None) -> int:
-    """Sign a user out everywhere, the session of one key excepted; return how many ended."""
+    """Sign a user out everywhere, except in the session of one key; return how many ended."""
     with _changing(number) as user:
         ended = _end_sessions(user, but=but)
         tell("user.sessions_ended", actor=actor, subject=user.username, sessions=str(ended))
@@ -135,7 +135,7 @@ def end_sessions(*, actor: Actor, number: int, but: str | None = None) -> int:
 
 
 def described(grant: Grant) -> str:
-    """Return a grant in words, as the audit log and the pages have it."""
+    """Return a grant in the words of the audit log and the pages."""
     what = grant.role or grant.operation
     assert what is not None, "checked when it was made"
     where = "all clusters" if grant.cluster == grants.ANY else f"cluster {grant.cluster}"
@@ -146,7 +146,7 @@ def described(grant: Grant) -> str:
 
 
 def check_grant(grant: Grant) -> None:
-    """Refuse a grant that means nothing."""
+    """Raise Refused for an invalid grant."""
     try:
         grants.check(grant)
     except BadGrant as error:
@@ -154,7 +154,7 @@ def check_grant(grant: Grant) -> None:
 
 
 def columns_of(grant: Grant) -> dict[str, str]:
-    """Return a grant as a row of either table has it."""
+    """Return a grant as columns of either table."""
     return {
         "role": grant.role.value if grant.role else "",
         "operation": grant.operation.value if grant.operation else "",
@@ -166,7 +166,7 @@ def columns_of(grant: Grant) -> dict[str, str]:
 
 @contextmanager
 def _changing(number: int) -> Iterator[User]:
-    """Change one user in a transaction, and keep an administrator whatever is changed.
+    """Change one user in a transaction, and refuse a change that leaves no administrator.
 
     The rows of all full administrators are locked first, so two that demote each other at the same
     time take turns, and the second one is refused.
@@ -202,7 +202,7 @@ def _validate_name(user: User) -> None:
 
 
 def _checked_password(password: str | None, user: User) -> str:
-    """Return a password that may be given to a user; None makes one."""
+    """Return a valid password for a user; generate one if it is None."""
     if password is None:
         return first_user.new_password()
     try:
@@ -232,7 +232,7 @@ def _end_sessions(user: User, *, but: str | None = None) -> int:
 
 
 def ensure_role(*, actor: Actor, name: str, role: Role) -> None:
-    """Give a user a role on everything, for whoever has a shell on the host."""
+    """Give a user a role on everything, for an operator with a shell on the host."""
     user = User.objects.filter(username=name).first()
     if user is None:
         raise Refused(f"there is no user “{name}”: `createsuperuser` makes one")

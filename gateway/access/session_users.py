@@ -1,8 +1,8 @@
 """Finds the user of a session cookie without changing the session.
 
-A stream or a call of a program is no activity: nothing here writes a session, makes it last longer,
-or gives it a new key. So Django's own `get_user` is not asked, which renews a session that was
-signed with a former key.
+A stream or a program's call is no activity: nothing here writes a session, extends it, or gives it
+a new key. Django's own `get_user` is not used because it renews a session that was signed with a
+former key.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MAX_KEY_LENGTH: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUser:
-    """Somebody who is signed in, and may do more than change a password."""
+    """A signed-in user who need not change a password first."""
 
     number: int
     name: str
@@ -31,17 +31,17 @@ class SessionUser:
 
 
 def user_of(session_key: str) -> SessionUser | None:
-    """Return whose session a key is; None for a key of nobody who may go on."""
+    """Return the user of a session key; None if there is none who may proceed."""
     if not session_key or len(session_key) > MAX_KEY_LENGTH:
         return None
-    # Empty for a session that has ended, or never was.
+    # Empty for a session that has ended or never existed.
     session = SessionStore(session_key).load()
     if session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return None
     user = User.objects.filter(pk=session.get(SESSION_KEY), is_active=True).first()
     if user is None:
         return None
-    # The hash is of the password: a new one ends the sessions of the old one.
+    # The hash depends on the password: a new one ends the sessions of the old one.
     held = session.get(HASH_SESSION_KEY, "")
     valid = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
     if not any(constant_time_compare(held, known) for known in valid):

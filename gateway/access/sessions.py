@@ -1,7 +1,7 @@
-"""Sessions in the web database, with an end by idleness and an absolute one.
+"""Stores sessions in the web database, with an idle timeout and an absolute one.
 
-Django's own store, with a model that names the user. A row holds the moment at which it ends, so
-loading a session that is over finds none. Polling does not prolong a session: see `Requirement` and
+Django's own store, with a model that names the user. A row holds the time at which it ends, so
+loading an expired session finds none. Polling does not extend a session: see `Requirement` and
 POLL_HEADER. Activity is written at most once a minute, because SQLite has one writer at a time.
 """
 
@@ -16,20 +16,20 @@ from django.utils import timezone
 
 from gateway.access.models import ADDRESS_CHARS, AGENT_CHARS, Session
 
-# A request with this header renews a page by itself, so it is no sign that somebody is there.
+# A request with this header is an automatic refresh, and no sign of a user's activity.
 POLL_HEADER: Final = "Samsa-Poll"
-# A write per request would make every page wait for the one writer of SQLite.
+# A write per request would make every page wait for SQLite's single writer.
 ACTIVITY_STEP: Final = timedelta(minutes=1)
-# One person has a few browsers; what is beyond was left behind, or is a leak.
+# One person has a few browsers; more sessions were left behind, or are a leak.
 MAX_PER_USER: Final = 20
 
 
 class SessionStore(DatabaseStore):
-    """A session of one request. SESSION_ENGINE names this module, which Django wants so."""
+    """The session of one request. Django expects this class name in the SESSION_ENGINE module."""
 
     def __init__(self, session_key: str | None = None) -> None:
         super().__init__(session_key)
-        # As in the row; None before there is one.
+        # The times of the row; None before there is one.
         self.started_at: datetime | None = None
         self.active_at: datetime | None = None
         self.address = ""
@@ -40,7 +40,7 @@ class SessionStore(DatabaseStore):
         return Session
 
     def cycle_key(self) -> None:
-        """Give the session another key; one that nobody has signed in to begins now."""
+        """Give the session another key; a session without a user starts now."""
         if SESSION_KEY not in self:
             self.started_at = None
         super().cycle_key()
@@ -76,11 +76,11 @@ class SessionStore(DatabaseStore):
         )
 
     async def acreate_model_instance(self, data: dict[str, object]) -> Session:
-        # The key is there before this is called, so nothing here waits for a database.
+        # The key is set before this call, so nothing here waits for a database.
         return self.create_model_instance(data)
 
     def mark_active(self) -> None:
-        """Note that somebody is there, unless that was noted within the last minute."""
+        """Note activity, unless that was done within the last minute."""
         now = timezone.now()
         if self.active_at is None or now - self.active_at < ACTIVITY_STEP:
             return
@@ -107,12 +107,12 @@ class SessionStore(DatabaseStore):
 
 
 def end_of(started_at: datetime, active_at: datetime) -> datetime:
-    """Return when a session ends if nothing more comes."""
+    """Return when a session ends without further activity."""
     return min(active_at + settings.SESSION_IDLE, started_at + settings.SESSION_LIMIT)
 
 
 def note_origin(request: HttpRequest) -> None:
-    """Note in a new session where it comes from; saved with it at the end of the request."""
+    """Note the origin of a new session; it is saved at the end of the request."""
     session = request.session
     assert isinstance(session, SessionStore), "SESSION_ENGINE names this module"
     session.address = (request.META.get("REMOTE_ADDR") or "")[:ADDRESS_CHARS]
@@ -121,9 +121,9 @@ def note_origin(request: HttpRequest) -> None:
 
 
 def make_room(user_id: int) -> None:
-    """Delete sessions that are over, and the oldest of a user who would have too many.
+    """Delete expired sessions, and the oldest ones of a user who would have too many.
 
-    Called while a user signs in: the new session bears its user when the request is over.
+    Called while a user signs in: the new session gets its user at the end of the request.
     """
     Session.objects.filter(expire_date__lte=timezone.now()).delete()
     kept = Session.objects.filter(user_id=user_id).order_by("-active_at")

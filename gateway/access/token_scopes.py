@@ -1,6 +1,6 @@
-"""What a token may be made for, in the words of its user, as rights: pure.
+"""Translates the scopes that users choose for a token into rights. Pure.
 
-A scope is a few rights that only make sense together: a program that reads has to find its topic.
+A scope groups rights that only make sense together: a program that reads has to find its topic.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The operations of a scope, what they are on, and a sentence for whoever gives it."""
+    """The operations of a scope, their kind of resource, and a sentence for the granting user."""
 
     kind: Kind | None
     operations: tuple[Operation, ...]
@@ -69,7 +69,7 @@ NAMED: Final = tuple(scope for scope, row in SCOPES.items() if row.kind is not N
 
 
 def grants_of(scope: Scope, pattern: str = ANY, *, cluster: str = ANY) -> tuple[Grant, ...]:
-    """Return the rights of a scope on names of a pattern."""
+    """Return the rights of a scope on the names of a pattern."""
     row = SCOPES[scope]
     if row.kind is None:
         return (FULL_ADMIN,)
@@ -80,5 +80,5 @@ def grants_of(scope: Scope, pattern: str = ANY, *, cluster: str = ANY) -> tuple[
 
 
 def together(grants: Iterable[Grant]) -> tuple[Grant, ...]:
-    """Return rights without those that come twice, in their order."""
+    """Return rights without duplicates, in their order."""
     return tuple(dict.fromkeys(grants))

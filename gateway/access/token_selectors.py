@@ -1,4 +1,4 @@
-"""The read door to API tokens: who a token is, and the lists that pages and the host show."""
+"""Reads API tokens: the owner and rights of one, and the lists of pages and the host."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class TokenState(Enum):
     VALID = "valid"
     EXPIRED = "expired"
     REVOKED = "revoked"
-    # Its owner may not sign in, so nothing of theirs works.
+    # The owner may not sign in, so the token does not work.
     DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownToken:
-    """A token that was shown by a program, and what it allows now."""
+    """A presented token, and the rights that it has now."""
 
     number: int
     name: str
@@ -39,7 +39,7 @@ class TokenSummary:
     state: TokenState
     grants: tuple[Grant, ...]
     created_by: str
-    # Nobody's where the token was made on the host.
+    # Empty if the token was created on the host.
     owner: str
     created_at: datetime
     expires_at: datetime | None
@@ -48,7 +48,7 @@ class TokenSummary:
 
 
 def by_digest(digest: str) -> KnownToken | None:
-    """Return the token of a digest, whatever its state; None where there never was one."""
+    """Return the token of a digest, whatever its state; None if there never was one."""
     return _known(models.Token.objects.filter(digest=digest))
 
 
@@ -57,7 +57,7 @@ def by_number(number: int) -> KnownToken | None:
 
 
 def tokens(*, owner_id: int | None = None) -> list[TokenSummary]:
-    """Return the tokens of a user, or all, by name; services bound how many there are."""
+    """Return the tokens of a user, or all, by name; services limit their number."""
     rows = models.Token.objects.select_related("owner").order_by("name")
     if owner_id is not None:
         rows = rows.filter(owner_id=owner_id)
@@ -65,7 +65,7 @@ def tokens(*, owner_id: int | None = None) -> list[TokenSummary]:
 
 
 def token(number: int, *, owner_id: int | None = None) -> TokenSummary | None:
-    """Return one token; `owner_id` finds that user's alone."""
+    """Return one token; `owner_id` restricts the search to that user's tokens."""
     return next((row for row in tokens(owner_id=owner_id) if row.number == number), None)
 
 

@@ -1,7 +1,7 @@
-"""The write door to API tokens. Each call is one transaction and one change that is told.
+"""Changes API tokens. Each call is one transaction and one reported change.
 
-What a rule forbids raises `services.Refused`. The text of a token leaves by the answer of
-`create_token` and is kept nowhere.
+A change that violates a rule raises `services.Refused`. Only the result of `create_token` holds the
+text of a token; it is not stored.
 """
 
 import re
@@ -20,15 +20,15 @@ from gateway.access.grants import Grant
 from gateway.access.models import ADDRESS_CHARS, MAX_TOKEN_NAME_CHARS
 from gateway.access.services import MAX_GRANTS, Refused, check_grant, columns_of, described
 
-# A part of a principal of Kafka, of the keys of counters, and of lines of logs.
+# Part of a Kafka principal, of counter keys and of log lines.
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-# Programs of one cluster, each with a token of its own; more are a leak of a script.
+# Programs of one cluster, each with a token of its own; more indicate a script that leaks them.
 MAX_TOKENS: Final = 1_000
-# Revoked and expired ones are shown for as long as somebody may ask what they were.
+# Revoked and expired tokens stay visible for this long, for questions about them.
 KEPT_AFTER_END: Final = timedelta(days=90)
-# Two centuries: whoever means "never" says nothing.
+# Two centuries: omit the lifetime for a token that never expires.
 MAX_LIFE: Final = timedelta(days=73_000)
-# A write per call would make every program wait for the one writer of SQLite.
+# A write per call would make every program wait for SQLite's single writer.
 USE_STEP: Final = timedelta(minutes=1)
 
 
@@ -40,10 +40,10 @@ def create_token(
     owner_id: int | None = None,
     life: timedelta | None = None,
 ) -> str:
-    """Create a token and return its text, this once.
+    """Create a token and return its text, which is not available again.
 
-    One with an owner does what its grants and its owner's rights both allow, at any time; one
-    without is for whoever has a shell on the host.
+    With an owner, it allows what both its grants and its owner's rights allow at any time; a token
+    without an owner is for an operator with a shell on the host.
     """
     _check_name(name)
     _check_grants(grants)
@@ -73,7 +73,7 @@ def create_token(
 
 
 def revoke_token(*, actor: Actor, number: int, owner_id: int | None = None) -> str:
-    """End a token at once and for good; return its name. `owner_id` finds that user's alone."""
+    """Revoke a token for good; return its name. `owner_id` restricts it to that user's tokens."""
     with transaction.atomic():
         rows = models.Token.objects.filter(pk=number)
         if owner_id is not None:
@@ -85,7 +85,7 @@ def revoke_token(*, actor: Actor, number: int, owner_id: int | None = None) -> s
 
 
 def revoke_named(*, actor: Actor, name: str) -> None:
-    """End a token by its name, for whoever has a shell on the host."""
+    """Revoke a token by its name, for an operator with a shell on the host."""
     with transaction.atomic():
         token = models.Token.objects.filter(name=name).first()
         if token is None:
@@ -94,7 +94,7 @@ def revoke_named(*, actor: Actor, name: str) -> None:
 
 
 def note_use(number: int, address: str, *, now: datetime) -> None:
-    """Note that a token was used, unless that was noted within the last minute."""
+    """Note the use of a token, unless that was done within the last minute."""
     is_old = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_STEP)
     models.Token.objects.filter(is_old, pk=number).update(
         last_used_at=now, last_address=address[:ADDRESS_CHARS]

@@ -1,7 +1,7 @@
-"""The text of an API token: how one is made, recognised, and told from a typing error. Pure.
+"""Creates and recognises the text of an API token, and detects typing errors.
 
-256 random bits and a checksum behind a prefix that scanners of leaked secrets can look for. Only a
-digest is kept, and no hash that takes its time is needed: there is nothing to guess.
+Pure. A token is 256 random bits and a checksum, with a prefix that scanners for leaked secrets can
+find. Only a digest is stored, and it needs no slow hash: random bits cannot be guessed.
 """
 
 import base64
@@ -17,13 +17,13 @@ CHECKSUM_BYTES: Final = 4
 # 36 bytes in base64, without any padding.
 BODY_CHARS: Final = 48
 CHARS: Final = len(PREFIX) + BODY_CHARS
-# Of the text, shown to recognise it: 36 of 256 bits.
+# Shown to recognise a token: 36 of its 256 bits.
 SHOWN_CHARS: Final = len(PREFIX) + 6
 FORM: Final = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{{BODY_CHARS}}}", re.ASCII)
 
 
 class BadToken(ValueError):
-    """A text that no token ever was; the sentence says why and never repeats the text."""
+    """An invalid token; the sentence says why and never repeats the text."""
 
 
 def new(random: bytes | None = None) -> str:
@@ -34,7 +34,7 @@ def new(random: bytes | None = None) -> str:
 
 
 def check(text: str) -> None:
-    """Raise BadToken for a text that was cut, mistyped, or is something else."""
+    """Raise BadToken for a text that was cut or mistyped, or is no token."""
     if not text.startswith(PREFIX):
         raise BadToken(f"this is no token of Samsa: one begins with {PREFIX}")
     if len(text) != CHARS:
@@ -47,17 +47,17 @@ def check(text: str) -> None:
 
 
 def digest(text: str) -> str:
-    """Return what is kept of a token."""
+    """Return the digest under which a token is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def shown(text: str) -> str:
-    """Return the beginning of a token, by which people tell theirs apart."""
+    """Return the beginning of a token, by which people recognise it."""
     return text[:SHOWN_CHARS]
 
 
 def holds_token(text: str) -> bool:
-    """Tell whether a token is written somewhere in a text, as in an address."""
+    """Tell whether a text, such as a URL, contains a token."""
     return FORM.search(text) is not None
 
 

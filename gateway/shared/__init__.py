@@ -1,5 +1,5 @@
-"""What the workers of the gateway share, in Valkey or Redis. It may be lost at any time.
+"""State that the workers of the gateway share in Valkey or Redis. It may be lost at any time.
 
-So nothing here is the only copy of anything: a worker writes again each second what it owns, every
-key ends by itself, and whoever asks is told None where nobody answers, and goes on alone.
+So it is never the only copy: a worker rewrites what it owns every second, every key expires, and a
+call returns None if the server does not answer, after which the worker continues alone.
 """

@@ -1,6 +1,6 @@
-"""One connection to a server that speaks Valkey's protocol, and what its URL says.
+"""A connection to a server of Valkey's protocol, and the parser of its URL.
 
-Ours and not the common client, whose modules take 19 MB of every worker for six commands.
+Replaces the common client, whose modules take 19 MB in every worker for six commands.
 """
 
 import asyncio
@@ -13,24 +13,24 @@ import hiredis
 
 DEFAULT_PORT: Final = 6379
 BLOCK_BYTES: Final = 65_536
-# What others have left there may be any size; what is asked for here is a few megabytes at most.
+# Others may have stored values of any size; our own answers are a few megabytes at most.
 MAX_ANSWER_BYTES: Final = 16 << 20
 SCHEMES: Final = frozenset({"redis", "rediss", "valkey", "valkeys", "unix", "redis+socket"})
-# `get` says so where no whole answer has come.
+# Returned by `get` until a whole answer has arrived.
 NOTHING: Final = object()
 
 
 class LinkError(Exception):
-    """The server refused, or said what it never says."""
+    """The server refused, or sent an invalid answer."""
 
 
 class BadAddress(ValueError):
-    """A URL that names no server; the message never holds the URL, which may have a password."""
+    """An invalid server URL; the message never contains it, since it may have a password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a server is. A path is that of a unix socket."""
+    """The address of a server. A path is that of a unix socket."""
 
     host: str = ""
     port: int = DEFAULT_PORT
@@ -42,7 +42,7 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Read redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss:// of TLS, or unix://PATH."""
+    """Parse redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss:// for TLS, or unix://PATH."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
         raise BadAddress("it begins with none of redis://, rediss:// and unix://")
@@ -69,7 +69,7 @@ def address_of(url: str) -> Address:
 
 
 class Link:
-    """Belongs to one task at a time. After an error, or a wait given up, it can only be closed."""
+    """For one task at a time. After an error, or a cancelled wait, it can only be closed."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -86,7 +86,7 @@ class Link:
         await self._writer.drain()
 
     async def next(self) -> Any:  # noqa: ANN401 - what a server says is bytes, numbers and lists
-        """Return what comes next."""
+        """Return the next answer or message."""
         waiting = 0
         while (found := self._parsed()) is NOTHING:
             block = await self._reader.read(BLOCK_BYTES)
@@ -111,7 +111,7 @@ class Link:
 
 
 def packed(words: Sequence[str | bytes | int]) -> bytes:
-    # Its stub has tuples of one word only.
+    # The stub allows only tuples with one element.
     command: tuple[Any, ...] = tuple(words)
     return bytes(hiredis.pack_command(command))
 
@@ -134,7 +134,7 @@ async def opened(address: Address) -> Link:
     try:
         await link.ask(commands)
     except BaseException:
-        # Nobody else knows of it, also where the wait was given up.
+        # Close it even after a cancelled wait: nothing else has a reference.
         link.close()
         raise
     return link

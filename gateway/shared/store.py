@@ -1,4 +1,4 @@
-"""The client of what workers share. Every call is short; None says that nobody answered.
+"""The client of the state that workers share. Calls are short; None means no answer.
 
 Knows no Django and no calls.
 """
@@ -14,18 +14,18 @@ from gateway.shared.link import Address, Link, LinkError, address_of, opened
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 
-# A call over a unix socket takes a millisecond; a client of ours must not wait for one that hangs.
+# A call over a unix socket takes a millisecond; no client's call may wait for a server that hangs.
 DEADLINE_SECONDS: Final = 0.25
-# After a failure nothing is asked for so long, so that not every call waits for its deadline.
+# After a failure, nothing is sent for this long, so that not every call waits for its deadline.
 PAUSE_SECONDS: Final = 1.0
-# Calls are short, so few wait at the same time; what is beyond waits for a connection.
+# Calls are short, so few run at the same time; further ones wait for a connection.
 MAX_CONNECTIONS: Final = 8
-# What others may have left there under one kind is looked at in pieces, and not beyond this.
+# Keys of one kind, including those of others, are scanned in pieces, up to this limit.
 SCAN_COUNT: Final = 500
 MAX_FOUND: Final = 10_000
-# All keys begin so, because a server of somebody else may hold other things too.
+# The prefix of all keys, because the server may also hold other users' data.
 PREFIX: Final = "samsa"
-# Becomes or stays the owner's, unless it is somebody else's.
+# Sets or renews the owner, unless there is another one.
 CLAIM: Final = """
 local owner = redis.call('GET', KEYS[1])
 if owner == false or owner == ARGV[1] then
@@ -38,7 +38,7 @@ RELEASE: Final = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# The first one of a window says when the window ends.
+# The first call of a window sets its expiry.
 COUNT: Final = """
 local total = redis.call('INCRBY', KEYS[1], ARGV[1])
 if total == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
@@ -47,7 +47,7 @@ return total
 
 
 class Shared:
-    """Belongs to one event loop. `cluster` keeps clusters apart that share a server."""
+    """Belongs to one event loop. `cluster` separates clusters that share a server."""
 
     def __init__(self, url: str, *, cluster: str) -> None:
         self._address: Address | None = address_of(url) if url else None
@@ -60,13 +60,13 @@ class Shared:
 
     @property
     def is_there(self) -> bool:
-        """Tell whether the last call was answered; also where nothing was asked yet."""
+        """Tell whether the last call was answered; also true before the first one."""
         return self._address is not None and not self._is_lost
 
     # --- owners ------------------------------------------------------------------------------
 
     async def claim(self, kind: str, name: str, *, owner: str, ttl_s: float) -> bool | None:
-        """Make a name the owner's, or keep it so; False where it is somebody else's."""
+        """Claim a name for an owner, or renew the claim; False if it has another owner."""
         key = self._key(kind, name)
         got = await self._ask_one("EVAL", CLAIM, 1, key, owner, _ms(ttl_s))
         return None if got is None else bool(got)
@@ -74,7 +74,7 @@ class Shared:
     async def renew(
         self, kind: str, names: Sequence[str], *, owner: str, ttl_s: float
     ) -> Sequence[str] | None:
-        """Keep many names; return those that have become somebody else's meanwhile."""
+        """Renew many claims; return the names that have another owner by now."""
         commands = [("EVAL", CLAIM, 1, self._key(kind, each), owner, _ms(ttl_s)) for each in names]
         held = await self._ask(lambda link: link.ask(commands))
         if held is None:
@@ -82,19 +82,19 @@ class Shared:
         return [name for name, is_held in zip(names, held, strict=True) if not is_held]
 
     async def release(self, kind: str, name: str, *, owner: str) -> None:
-        """Let go of a name, if it is the owner's."""
+        """Release a name if it has this owner."""
         key = self._key(kind, name)
         await self._ask_one("EVAL", RELEASE, 1, key, owner)
 
     async def owner_of(self, kind: str, name: str) -> str | None:
-        """Return whose a name is; None for nobody's too: `is_there` tells the two apart."""
+        """Return the owner of a name; None also if it has none: `is_there` tells the two apart."""
         found = await self._ask_one("GET", self._key(kind, name))
         return found.decode("utf-8", "replace") if isinstance(found, bytes) else None
 
     # --- counts ------------------------------------------------------------------------------
 
     async def count(self, kind: str, name: str, amount: int, *, window_s: float) -> int | None:
-        """Add to what all workers counted in this window; return the sum."""
+        """Add to the count of all workers in this window; return the sum."""
         key = self._key(kind, name)
         total = await self._ask_one("EVAL", COUNT, 1, key, amount, _ms(window_s))
         return None if total is None else int(total)
@@ -102,12 +102,12 @@ class Shared:
     # --- values ------------------------------------------------------------------------------
 
     async def put(self, kind: str, name: str, value: bytes, *, ttl_s: float) -> bool:
-        """Leave a value for others; tell whether it was taken."""
+        """Store a value for others; tell whether it was stored."""
         key = self._key(kind, name)
         return bool(await self._ask_one("SET", key, value, "PX", _ms(ttl_s)))
 
     async def all_of(self, kind: str) -> Mapping[str, bytes] | None:
-        """Return all values of a kind by name, of every worker."""
+        """Return the values of a kind from all workers, by name."""
         start = self._key(kind, "")
         scan = ("MATCH", f"{_literal(start)}*", "COUNT", SCAN_COUNT)
 
@@ -126,7 +126,7 @@ class Shared:
             return {
                 key.decode("utf-8", "replace")[len(start) :]: value
                 for key, value in zip(listed, values, strict=True)
-                # One that has ended meanwhile has none.
+                # A key that expired meanwhile has no value.
                 if isinstance(value, bytes)
             }
 
@@ -135,12 +135,12 @@ class Shared:
     # --- news --------------------------------------------------------------------------------
 
     async def publish(self, channel: str, value: bytes) -> bool:
-        """Tell all workers; tell whether it could be said. Who is away does not hear it."""
+        """Send to all workers; tell whether it was sent. Disconnected workers miss it."""
         key = self._key("news", channel)
         return await self._ask_one("PUBLISH", key, value) is not None
 
     def listen(self, channel: str, heard: Callable[[bytes], None]) -> None:
-        """Call `heard` on the loop with all that is published from now on, until `close`."""
+        """Call `heard` on the loop with everything published from now on, until `close`."""
         if self._address is not None:
             self._listeners.append(
                 asyncio.get_running_loop().create_task(self._hear(channel, heard))
@@ -149,7 +149,7 @@ class Shared:
     # --- life --------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Go on: what drains still lets go of what it owns."""
+        """Do nothing: draining parts still release what they own."""
 
     async def close(self) -> None:
         for listener in self._listeners:
@@ -181,7 +181,7 @@ class Shared:
         try:
             answer = await question(link)
         except BaseException:
-            # Also one that was given up: its answer would be taken for the next one's.
+            # Also after a cancelled wait: its answer would be taken for that of the next call.
             link.close()
             raise
         self._idle.append(link)
@@ -189,12 +189,12 @@ class Shared:
 
     def _lose(self, error: Exception) -> None:
         self._asks_again_at = time.monotonic() + PAUSE_SECONDS
-        # They are of the same server, and have ended with it.
+        # They are to the same server, and broken too.
         while self._idle:
             self._idle.pop().close()
         if not self._is_lost:
             self._is_lost = True
-            # Never the URL, which may hold a password.
+            # Never log the URL, which may hold a password.
             log.warning("shared.lost error=%s", type(error).__name__)
 
     async def _hear(self, channel: str, heard: Callable[[bytes], None]) -> None:
@@ -213,7 +213,7 @@ class Shared:
         try:
             await link.tell([("SUBSCRIBE", self._key("news", channel))])
             while True:
-                # Without an end of its own: news may be hours apart.
+                # Without a deadline: messages may be hours apart.
                 kind, _, value = await link.next()
                 if kind == b"message":
                     heard(value)
@@ -229,5 +229,5 @@ def _ms(seconds: float) -> int:
 
 
 def _literal(text: str) -> str:
-    """Return a pattern that stands for the text itself."""
+    """Return a pattern that matches exactly the text."""
     return "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in text)

@@ -1,1 +1,1 @@
-"""Django's SQLite backend with a fair queue of writers. Named as ENGINE in the settings."""
+"""Django's SQLite backend with a fair queue of writers. The ENGINE in the settings."""

@@ -1,9 +1,9 @@
 """Django's SQLite backend, whose write transactions take turns (`gateway.sqlite.turns`).
 
 A transaction takes its turn before BEGIN IMMEDIATE and gives it back after COMMIT or ROLLBACK, and
-a statement that writes outside of a transaction does the same around itself. Reads take none.
-OPTIONS has one key more than Django's: `is_urgent`, for a connection that skips the queue. Its
-`timeout` bounds the wait for the turn as well.
+a statement that writes outside of a transaction does the same around itself. Reads need none.
+OPTIONS has one more key than Django's: `is_urgent`, for a connection that skips the queue. Its
+`timeout` also limits the wait for the turn.
 """
 
 import re
@@ -16,9 +16,9 @@ from django.db.backends.sqlite3 import base
 
 from gateway.sqlite.turns import Turn, TurnTimeout
 
-# What sqlite3 waits where the settings name no timeout.
+# The wait of sqlite3 if the settings have no timeout.
 DEFAULT_TIMEOUT_S: Final = 5.0
-# How a statement begins that takes SQLite's write lock; one that begins with WITH may do either.
+# The start of statements that take SQLite's write lock; one with WITH may or may not.
 WRITES: Final = re.compile(
     r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER|REINDEX|ANALYZE|VACUUM"
     r"|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b",
@@ -41,7 +41,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._turn_timeout_s = float(params.get("timeout", DEFAULT_TIMEOUT_S))
         if self._turn is not None:
             self._turn.close()
-        # Nobody else sees a database in memory.
+        # A database in memory has no other users.
         self._turn = (
             None
             if self.is_in_memory_db()
@@ -85,7 +85,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         many: bool,
         context: object,
     ) -> Any:  # noqa: ANN401 - a cursor's
-        """Give a statement that writes by itself a turn of its own."""
+        """Take a turn for a statement that writes outside of a transaction."""
         if self._turn is None or self._turn.is_held or not WRITES.match(sql):
             return execute(sql, params, many, context)
         self._take_turn()
@@ -105,7 +105,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise OperationalError(f"unable to open database file: {error}") from error
 
     def _end_turn(self) -> None:
-        """Give the turn back, unless the transaction goes on because its end has failed."""
+        """Give the turn back, unless the transaction is still open because its end has failed."""
         turn = self._turn
         if turn is not None and turn.is_held and not self.connection.in_transaction:
             turn.give_back()

@@ -1,16 +1,16 @@
-"""Whose turn it is to write to a SQLite file: the processes that ask, in the order they ask.
+"""Queues writers of a SQLite file: processes write in the order in which they ask.
 
-SQLite has no queue. A writer that finds the file taken sleeps and tries again, so one process that
+SQLite has no queue. A writer that finds the file locked sleeps and retries, so one process that
 writes without a pause starves the others for seconds. Here a writer first takes two locks on files
-beside the database: `-queue`, which it holds until it has `-writer`. One process at most therefore
-waits for `-writer`, and whoever has just written queues behind those that already wait. An urgent
-writer skips the queue and holds `-urgent` until it has `-writer`; the head of the queue asks for
-`-writer` only while nobody holds `-urgent`. The kernel wakes the next waiter of a lock and lets a
-process that runs take it first, so without `-urgent` a busy machine would let many others go ahead.
+beside the database: `-queue`, which it holds until it has `-writer`. At most one process therefore
+waits for `-writer`, and a process that has just written queues behind the waiting ones. An urgent
+writer skips the queue and holds `-urgent` until it has `-writer`; the head of the queue requests
+`-writer` only while `-urgent` is free. The kernel wakes the next waiter of a lock and lets a
+running process take it first, so without `-urgent` many others would go ahead on a busy machine.
 
 The locks are flocks, which the kernel frees when their process ends, however it ends. They order
-writers and protect nothing: SQLite's own locks still do, also against programs that know of none
-of this. Knows no SQL and no Django.
+writers and protect nothing: SQLite's own locks still do, also against programs without this queue.
+Knows no SQL and no Django.
 """
 
 import errno
@@ -25,15 +25,15 @@ from typing import Final
 QUEUE_SUFFIX: Final = "-queue"
 WRITER_SUFFIX: Final = "-writer"
 URGENT_SUFFIX: Final = "-urgent"
-# Threads of one process that wait in the kernel for a turn, those whose caller has given up
-# included. A web server has a connection for each request; those beyond wait for a place here.
+# Threads of one process that wait in the kernel for a turn, including those whose caller has given
+# up. A web server has a connection for each request; further ones wait for a place here.
 MAX_WAITING: Final = 64
 # A process id and a newline.
 HOLDER_BYTES: Final = 32
 
 
 class TurnTimeout(Exception):
-    """The turn has not come in time; the text names the file and its holder."""
+    """The wait for the turn timed out; the text names the file and the holder of the lock."""
 
 
 class Turn:
@@ -49,7 +49,7 @@ class Turn:
         self.is_held = False
 
     def take(self, timeout_s: float) -> None:
-        """Wait for the turn; TurnTimeout where it does not come in time."""
+        """Wait for the turn. Raises TurnTimeout."""
         files = self._opened()
         assert not self.is_held, "a connection has one turn at a time"
         deadline = time.monotonic() + timeout_s
@@ -62,19 +62,19 @@ class Turn:
                 raise TurnTimeout(self._complaint(timeout_s))
             self._wait = None
             if not wait.is_granted():
-                # It was granted while nobody wanted it, and was given back.
+                # It was granted after its caller had given up, and was given back.
                 self._wait = self._begun_wait(files, deadline)
         self.is_held = True
         files.sign()
 
     def give_back(self) -> None:
-        """End the turn; does nothing where there is none."""
+        """End the turn, if there is one."""
         if self.is_held and self._files is not None:
             self.is_held = False
             self._files.release()
 
     def close(self) -> None:
-        """Give back and close the files; a wait that goes on closes them when it ends."""
+        """Give the turn back and close the files; an unfinished wait closes them at its end."""
         self.give_back()
         wait, self._wait = self._wait, None
         files, self._files = self._files, None
@@ -85,7 +85,7 @@ class Turn:
 
     def _opened(self) -> "_Files":
         files = self._files
-        # Open files are shared with a forked child, and so would be the locks on them.
+        # A forked child shares open files, and so would share the locks on them.
         if files is not None and files.pid != os.getpid():
             files.close()
             files, self._wait, self.is_held = None, None, False
@@ -97,7 +97,7 @@ class Turn:
         try:
             return _Wait(files, is_urgent=self._is_urgent, deadline=deadline)
         except BaseException:
-            # Otherwise this would keep the head of the queue, and wait for nothing.
+            # Otherwise this would keep the head of the queue without waiting for anything.
             files.leave_queue()
             raise
 
@@ -113,7 +113,7 @@ class Turn:
 class _Files:
     """The open lock files of a connection."""
 
-    # Where one could not be opened.
+    # -1: not open, also if one could not be opened.
     queue = urgent = writer = -1
 
     def __init__(self, database: Path) -> None:
@@ -127,13 +127,13 @@ class _Files:
             raise
 
     def __del__(self) -> None:
-        """Close what nobody can close any more, as sqlite3 does: a thread ended with it open."""
+        """Close files of a thread that ended with them open, as sqlite3 does."""
         self.close()
 
     def take_at_once(self, *, is_urgent: bool) -> bool:
-        """Take the turn where nobody is in the way; the place at the head is kept otherwise."""
+        """Take the turn if it is free; otherwise a place at the head of the queue is kept."""
         if is_urgent:
-            # Where another urgent one waits, `take` waits for its lock.
+            # If another urgent writer waits, `take` waits for its lock.
             if not _locked_at_once(self.urgent):
                 return False
         elif not _locked_at_once(self.queue) or not self._is_nobody_urgent():
@@ -150,7 +150,7 @@ class _Files:
         else:
             fcntl.flock(self.queue, fcntl.LOCK_EX)
             fcntl.flock(self.urgent, fcntl.LOCK_EX)
-            # From here on one that is urgent goes ahead of the next head of the queue.
+            # From here on, an urgent writer goes ahead of the next head of the queue.
             fcntl.flock(self.urgent, fcntl.LOCK_UN)
         fcntl.flock(self.writer, fcntl.LOCK_EX)
         self.leave_queue()
@@ -162,8 +162,8 @@ class _Files:
         return is_nobody
 
     def sign(self) -> None:
-        """Tell those who wait in vain whose turn it is."""
-        # A full disk must not keep a turn that its taker believes it has not got.
+        """Write the process id of the holder, for the message of a timeout."""
+        # A full disk must not keep a turn that its owner believes it did not get.
         with suppress(OSError):
             os.pwrite(self.writer, f"{self.pid:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
 
@@ -171,7 +171,7 @@ class _Files:
         fcntl.flock(self.writer, fcntl.LOCK_UN)
 
     def leave_queue(self) -> None:
-        """Let the next one wait for the writer's lock, or this one no more."""
+        """Let the next writer wait for the writer's lock, or stop waiting."""
         fcntl.flock(self.queue, fcntl.LOCK_UN)
         fcntl.flock(self.urgent, fcntl.LOCK_UN)
 
@@ -184,14 +184,14 @@ class _Files:
 
 
 class _Wait:
-    """A thread that waits in the kernel, because flock knows no timeout."""
+    """A thread that waits in the kernel, because flock has no timeout."""
 
     _places = threading.Semaphore(MAX_WAITING)
     _mutex = threading.Lock()
 
     def __init__(self, files: _Files, *, is_urgent: bool, deadline: float) -> None:
         if not _Wait._places.acquire(blocking=False):
-            # Those who have the places may wait for the very head of the queue that this one has.
+            # Threads in all places may wait for the head of the queue, which this one has.
             files.leave_queue()
             if not _Wait._places.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise TurnTimeout(
@@ -212,7 +212,7 @@ class _Wait:
             raise
 
     def is_over(self, timeout_s: float) -> bool:
-        """Wait; False: not yet, and nobody wants the turn until this is called again."""
+        """Wait; False: not yet, and the turn is unwanted until the next call."""
         with _Wait._mutex:
             self._is_wanted = True
         if self._ended.wait(max(0.0, timeout_s)):
@@ -255,7 +255,7 @@ class _Wait:
 def _open_file(database: Path, suffix: str) -> int:
     handle = os.open(f"{database}{suffix}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if os.geteuid() == 0:
-        # As SQLite does with its journal: a command of root must not shut out the home's user.
+        # As SQLite does with its journal: a command of root must not lock out the home's user.
         with suppress(OSError):
             owner = database.stat()
             os.fchown(handle, owner.st_uid, owner.st_gid)
@@ -273,7 +273,7 @@ def _locked_at_once(handle: int) -> bool:
 
 
 def _holder_of(writer: Path) -> str:
-    """Return the process id that signed last; empty where nothing readable is there."""
+    """Return the last recorded process id; empty if there is none."""
     try:
         with writer.open("rb") as file:
             text = file.read(HOLDER_BYTES).decode("ascii", "replace").strip()

@@ -1,5 +1,5 @@
-"""Records over WebSockets: what is said (`frames`), what it leads to (`session`), and the socket.
+"""Records over WebSockets: the messages (`frames`), the logic (`session`), and the connection.
 
-`session` decides and does nothing; `connection` does what it decides for one socket; `endpoint` is
-the ASGI application that has all of them.
+`session` decides and does no I/O; `connection` carries its decisions out for one socket; `endpoint`
+is the ASGI application of all sockets.
 """

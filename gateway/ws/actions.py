@@ -1,4 +1,4 @@
-"""What a session decides to have done; `connection` does it. Pure values."""
+"""Defines the actions that a session decides and `connection` executes. Pure values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """Find out whose token this is."""
+    """Authenticate a token."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Write a record, and tell `settled` how that went."""
+    """Write a record, and report the result to `settled`."""
 
     id: str
     topic: str
@@ -31,7 +31,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Read these partitions, or all of these topics, or what a pattern means, now and later."""
+    """Read partitions, or all partitions of topics or of a pattern, including new ones."""
 
     sid: str
     starts: Mapping[Place, Position]
@@ -42,7 +42,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Read what a group gives of these topics, or of those that a pattern means."""
+    """Read partitions that a group assigns, of these topics or of those of a pattern."""
 
     sid: str
     group: str
@@ -59,7 +59,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Go on elsewhere in some partitions, and where it was in the others."""
+    """Seek in some partitions; the others continue."""
 
     sid: str
     starts: Mapping[Place, Position]
@@ -67,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Read these no more, of a subscription that goes on."""
+    """Stop reading some partitions of a subscription that continues."""
 
     sid: str
     places: Sequence[Place]
@@ -75,7 +75,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Take nothing of these, or take of them again; of all of them without names."""
+    """Pause or resume these partitions; None means all."""
 
     sid: str
     places: Sequence[Place] | None

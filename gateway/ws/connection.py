@@ -1,7 +1,7 @@
-"""One socket: does what its session decides, and tells the session what came of it.
+"""Executes the decisions of a socket's session, and reports the results to it.
 
-One task hears, one speaks, and each subscription has one that reads. A client that takes nothing
-is waited for: its readings stop, and then nobody hears it any more either.
+One task receives, one sends, and each subscription has one that reads. A client that reads nothing
+is waited for: its readings pause, and then its frames are no longer received either.
 """
 
 import asyncio
@@ -35,31 +35,31 @@ from gateway.ws.outbox import Outbox
 from gateway.ws.session import Session
 
 log: Final = logging.getLogger(__name__)
-# How long a socket may be open without having said whose it is.
+# How long a socket may be open without authentication.
 AUTH_S: Final = 10.0
-# A client that takes nothing for so long is gone, or might as well be.
+# A client that reads nothing for this long is treated as gone.
 STUCK_S: Final = 60.0
-# The last word must leave within this; a process that was told to go waits for it.
+# The final message must be sent within this; a terminating process waits for it.
 LAST_WORD_S: Final = 1.0
-# No more is read for a client that has so much to take yet, in characters, which are bytes.
+# Stop reading records for a client with this much unsent, in characters, which are bytes.
 MAX_UNSENT: Final = 128 * 1024
-# Nor is it heard any more: receipts and answers come beside what is read.
+# Then stop receiving its frames, too: receipts and answers are sent beside records.
 MAX_UNSENT_ANSWERS: Final = 512 * 1024
-# A read that finds nothing looks again after this; nothing hangs on how often.
+# An empty read is retried after this; the exact interval is unimportant.
 TAKE_S: Final = 30.0
-# How often a member of a group that takes nothing hears of it, and how long it may take nothing.
+# How often an idle member polls its group, and how long it may go without credit.
 LOOK_S: Final = 1.0
-# How often a member of a group looks for topics that its pattern means; as often as all topics are
-# listed for those without a group.
+# How often a member looks for new topics of its pattern; as often as topics are listed for readers
+# without a group.
 LOOK_FOR_TOPICS_S: Final = 10.0
 NO_CREDIT_S: Final = 300.0
-# Frames that are there already are heard in a row of so many before others have their turn.
+# Frames that are processed in a row before other tasks run.
 IN_A_ROW: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """What the sockets of a worker share."""
+    """The objects that the sockets of a worker share."""
 
     callers: Callers
     watch: Watching
@@ -69,30 +69,30 @@ class House:
     traffic: Counter
     seats: Seats
     member_seats: Seats
-    # A member of a group, which begins at the end where nothing is committed, or at the beginning.
+    # Creates a member; without a committed offset it starts at the end, or at the beginning.
     member: Callable[[str, Reset], Member]
     cluster_id: str
-    # Proxies that say where a socket comes from.
+    # Proxies whose client address is trusted.
     trusted: Sequence[Network] = ()
 
 
 @dataclass(slots=True)
 class Feeding:
-    """What reads for one subscription."""
+    """The tasks and readers of one subscription."""
 
     task: asyncio.Task[None] | None = None
     reading: Reading | None = None
     group: GroupReading | None = None
-    # What is to be committed next; each time all of it at once.
+    # The offsets to commit next, all at once.
     acks: dict[Place, int] = field(default_factory=dict)
     acking: asyncio.Task[None] | None = None
-    # Of a group: what is to be paused, and what is.
+    # Of a group: the partitions that shall be paused, and those that are.
     paused: set[Place] = field(default_factory=set)
     held: set[Place] = field(default_factory=set)
     holding: asyncio.Task[None] | None = None
-    # Goes elsewhere, as it was asked to.
+    # The running seek.
     moving: asyncio.Task[None] | None = None
-    # Looks for what the pattern of a group's member means.
+    # Looks for new topics of the pattern of a group's member.
     following: asyncio.Task[None] | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -122,7 +122,7 @@ class Connection:
         return self._session.caller is None
 
     async def run(self, caller: Caller | None) -> None:
-        """Serve a socket that was accepted until it ends."""
+        """Serve an accepted socket until it ends."""
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(self._listen()), loop.create_task(self._speak())]
         late = loop.call_later(AUTH_S, lambda: self._follow(self._session.late()))
@@ -169,7 +169,7 @@ class Connection:
                 feeding = self._feedings[sid]
                 feeding.moving = asyncio.create_task(self._move(sid, feeding, starts))
             case decided.Drop(sid=sid, places=dropped):
-                # What is only being opened is looked at again when it is open.
+                # A reading that is still being opened is checked once it is open.
                 if (reading := self._feedings[sid].reading) is not None:
                     reading.drop(dropped)
             case decided.Hold(sid=sid, places=places, is_paused=is_paused):
@@ -204,7 +204,7 @@ class Connection:
                 await asyncio.sleep(0)
 
     async def _speak(self) -> None:
-        """Send until the last word; a client that has left, or takes nothing, gets none."""
+        """Send until the final message; a client that has left, or reads nothing, gets none."""
         try:
             while True:
                 item = await self._outbox.next()
@@ -222,7 +222,7 @@ class Connection:
         except TimeoutError:
             log.info("ws.stuck client=%s", self._scope.get("client"))
         except OSError:
-            # What uvicorn raises when the client has left.
+            # Raised by uvicorn when the client has disconnected.
             pass
 
     # --- who it is ---------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Connection:
         self._watching = asyncio.create_task(self._watch(caller))
 
     async def _watch(self, caller: Caller) -> None:
-        """End the socket of a caller who is known no more, and what its rights allow no more."""
+        """End the socket of a caller that is no longer valid, and what it may no longer read."""
 
         def holds(found: Caller) -> bool:
             self._follow(self._session.known(found))
@@ -279,7 +279,7 @@ class Connection:
             house.traffic.add(self._session.caller.key, records=1, bytes_in=size)
 
     async def _be_throttled(self, action: decided.Send) -> None:
-        """Wait until the caller may write the record, and say so first."""
+        """Wait until the caller may write the record, after announcing that."""
         limits, caller = self._house.limits, self._session.caller
         assert caller is not None, "nobody writes without a name"
         size = size_of(action.record)
@@ -307,7 +307,7 @@ class Connection:
             reading.close()
 
     def _fail(self, sid: str, failed: Exception) -> None:
-        """End a subscription: one that fails must not end the others, or the socket."""
+        """End a failed subscription, but neither the others nor the socket."""
         if not isinstance(failed, ApiError | KafkaFailure):
             log.error("ws.not_opened", exc_info=failed)
         self._follow(self._session.not_opened(sid, failed))
@@ -345,9 +345,9 @@ class Connection:
                 continue
             if self._outbox.size >= MAX_UNSENT:
                 await self._outbox.room(MAX_UNSENT)
-                # It may be paused, or moved, by now.
+                # It may have been paused or moved by now.
                 continue
-            # Taken and added without a wait between: of all that wait for room, one gets it.
+            # Take and add without an await in between: of all that wait for room, one gets it.
             records, size = allowed
             ends = reading.ends
             news = reading.take_now(max_records=records, max_bytes=size)
@@ -357,7 +357,7 @@ class Connection:
             ends |= reading.ends
             self._count_read(sum(isinstance(one, Record) for one in news))
             self._follow(self._session.read(sid, news, ends))
-            # What is there already comes without a wait, and others want their turn.
+            # Existing records are read without a wait, so let other tasks run.
             await asyncio.sleep(0)
 
     def _count_read(self, records: int) -> None:
@@ -367,7 +367,7 @@ class Connection:
     # --- records of a group ------------------------------------------------------------------
 
     async def _belong(self, feeding: Feeding, joining: decided.Join) -> None:
-        """Be a member of a group for as long as a subscription is there."""
+        """Be a member of a group for the lifetime of a subscription."""
         sid, caller = joining.sid, self._session.caller
         assert caller is not None, "nobody subscribes without a name"
         reset = Reset.EARLIEST if joining.is_from_earliest else Reset.LATEST
@@ -386,7 +386,7 @@ class Connection:
     async def _join(self, feeding: Feeding, joining: decided.Join, reading: GroupReading) -> None:
         readers, topics = self._house.readers, joining.topics
         if joining.pattern is None:
-            # A topic that is not there is told at once; a group would wait for it.
+            # Report a missing topic at once; a group would wait for it.
             await readers.partitions(topics)
         else:
             topics = await self._matched(joining.sid, joining.pattern)
@@ -396,7 +396,7 @@ class Connection:
         feeding.group = reading
 
     async def _matched(self, sid: str, pattern: TopicPattern) -> Sequence[str]:
-        """Return the topics that a group's member reads now, of those that its caller may."""
+        """Return the readable topics that a group's member reads at present."""
         try:
             topics = await self._house.readers.names(pattern, self._session.readable)
         except TooManyReadings as full:
@@ -407,14 +407,14 @@ class Connection:
     async def _look_for_topics(
         self, sid: str, pattern: TopicPattern, reading: GroupReading, topics: Sequence[str]
     ) -> None:
-        """Have a member of a group read what its pattern means, for as long as it is there."""
+        """Let a member of a group read new topics of its pattern, for as long as it exists."""
         try:
             while True:
                 await asyncio.sleep(LOOK_FOR_TOPICS_S)
                 try:
                     found = await self._matched(sid, pattern)
                 except KafkaFailure:
-                    # No broker answers: that says nothing of topics.
+                    # No broker answers, which says nothing about topics.
                     continue
                 if found != topics:
                     topics = found
@@ -445,7 +445,7 @@ class Connection:
             self._follow(self._session.read(sid, found, ends))
 
     def _note_shares(self, sid: str, feeding: Feeding, reading: GroupReading) -> None:
-        """Tell what the group gives and takes; a partition that comes back is not paused."""
+        """Report assigned and revoked partitions; one that returns is not paused."""
         feeding.paused.intersection_update(reading.assignment)
         feeding.held.intersection_update(reading.assignment)
         self._follow(self._session.shared_out(sid, reading.assignment))
@@ -469,7 +469,7 @@ class Connection:
     # --- where it is read --------------------------------------------------------------------
 
     async def _move(self, sid: str, feeding: Feeding, starts: Mapping[Place, Position]) -> None:
-        """Read on elsewhere; partitions that are not named go on where they are."""
+        """Continue at other positions; unnamed partitions continue where they are."""
         session = self._session
         try:
             if feeding.group is not None:
@@ -500,7 +500,7 @@ class Connection:
     def _hold_of_group(
         self, sid: str, feeding: Feeding, places: Sequence[Place] | None, *, is_paused: bool
     ) -> None:
-        """Have the member's thread do it; what is asked meanwhile is done in one turn."""
+        """Pause or resume in the member's thread; requests during a turn are combined."""
         if is_paused:
             feeding.paused.update(places or ())
         else:
@@ -523,7 +523,7 @@ class Connection:
 
 
 def shown(scope: Scope, token: str) -> Scope:
-    """Return the handshake as if it had shown this token, and nothing else."""
+    """Return the handshake as if it had only this token as a credential."""
     kept = [
         (name, value)
         for name, value in scope["headers"]

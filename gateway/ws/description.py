@@ -1,6 +1,6 @@
-"""The description of all frames, for programs: AsyncAPI, with a JSON Schema of each.
+"""Describes all frames for programs: AsyncAPI, with a JSON Schema for each.
 
-Beside that of the calls: `/v3/openapi.json` has those, and names this one.
+It complements `/v3/openapi.json`, which describes the calls and links to this document.
 """
 
 import json
@@ -24,7 +24,7 @@ A program shows a token in the handshake (`Authorization: Bearer …`), a page i
 Records come within the credit that a subscription has been given. Codes of errors are those of
 REST; a close has 4000 and the status that HTTP has for the reason, or 1012 where the worker stops.
 """
-# What each frame is for; a frame without a row fails the test of this module.
+# The purpose of each frame; a frame without a row fails the test of this module.
 SAID: Final[Mapping[str, str]] = {
     "auth": "Show a token, first of all; or later a fresh one of the same name.",
     "produce": "Write a record; answered by `receipt` or `error`, perhaps after `throttle`.",
@@ -53,7 +53,7 @@ CHANNEL: Final = {"$ref": "#/channels/socket"}
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - ASGI's own
-    """Answer the description, to everybody."""
+    """Answer with the description, without authentication."""
     is_asked = scope["method"] in METHODS
     body = text() if is_asked else b""
     headers = [
@@ -94,7 +94,7 @@ def document() -> dict[str, Any]:
                 "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
             }
         },
-        # From the server's side, as AsyncAPI has it.
+        # From the server's side, as AsyncAPI requires.
         "operations": {
             "hear": {"action": "receive", "channel": CHANNEL, "messages": _named(SAID)},
             "tell": {"action": "send", "channel": CHANNEL, "messages": _named(TOLD)},

@@ -1,6 +1,6 @@
-"""The ASGI application of `/ws/v1`: lets sockets in, and ends them with the worker.
+"""The ASGI application of `/ws/v1`: accepts sockets, and ends them with the worker.
 
-Bare, without the routing of Channels: there is one address, and `gateway.dispatch` knows it.
+Without the routing of Channels: there is only one path, and `gateway.dispatch` knows it.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from gateway.ws.connection import Connection, House
 from gateway.ws.frames import PROTOCOL
 
 PATH: Final = "/ws/v1"
-# Each costs some tens of kilobytes when nothing happens, and MAX_UNSENT when its client is slow.
+# Each takes some tens of kilobytes when idle, and MAX_UNSENT when its client is slow.
 MAX_SOCKETS: Final = 2_000
 MAX_SOCKETS_EACH: Final = 1_000
 # Each is a client with threads of its own, and up to some megabytes of records.
 MAX_MEMBERS: Final = 64
 MAX_MEMBERS_EACH: Final = 16
-# Sockets that have not said whose they are; each has some seconds for it.
+# Unauthenticated sockets; each has some seconds to authenticate.
 MAX_UNKNOWN: Final = 200
-# Of one address: half of them, so that nobody keeps others out. A proxy that nobody has declared
-# trusted is one address too.
+# Of one address: half of them, so that it cannot block others. A proxy that is not declared as
+# trusted counts as one address too.
 MAX_UNKNOWN_EACH: Final = 100
-# What a worker that stops waits for last receipts and last words; see `gateway.server`.
+# The time to send final receipts and messages when a worker stops; see `gateway.server`.
 DRAIN_S: Final = 1.0
 
 
@@ -41,7 +41,7 @@ class Sockets:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        # With the network that each comes from.
+        # With the network of each.
         self._open: dict[Connection, str] = {}
         self._is_draining = False
         self._none = asyncio.Event()
@@ -61,7 +61,7 @@ class Sockets:
         self._open[connection] = self._network_of(scope)
         self._none.clear()
         if self._is_draining:
-            # It was let in before, and accepted meanwhile: nobody else would tell it.
+            # It was admitted before the drain, and accepted meanwhile.
             connection.drain()
         try:
             await connection.run(caller)
@@ -76,7 +76,7 @@ class Sockets:
             connection.drain()
 
     async def said(self) -> None:
-        """Wait a moment until every socket has had its last word."""
+        """Wait a moment until every socket has sent its final message."""
         try:
             async with asyncio.timeout(DRAIN_S):
                 await self._none.wait()
@@ -84,10 +84,10 @@ class Sockets:
             pass
 
     async def close(self) -> None:
-        """Nothing is held when all sockets have ended."""
+        """Do nothing: nothing is left once all sockets have ended."""
 
     async def _let_in(self, scope: Scope) -> Caller | None:
-        """Return who opens a socket; None where that is to be said in it."""
+        """Return the caller of a handshake; None if it has to authenticate by a frame."""
         if self._is_draining:
             raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again", retry_after_s=1)
         offered = scope.get("subprotocols") or [PROTOCOL]
@@ -106,7 +106,7 @@ class Sockets:
             try:
                 return await self._house.callers.of(scope)
             except ApiError as error:
-                # Browsers send cookies along unasked: the page may have a token.
+                # Browsers send cookies automatically: the page may have a token instead.
                 if error.code is not Code.NOT_AUTHENTICATED:
                     raise
         self._require_room_for_unknown(self._network_of(scope))
@@ -131,7 +131,7 @@ class Sockets:
 
 
 class Room:
-    """What is made when the first socket comes: a worker is made before its loop runs."""
+    """Created with the first socket: a worker is created before its loop runs."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -166,7 +166,7 @@ class Room:
 
 
 async def refuse(send: Send, error: ApiError) -> None:
-    """Answer a handshake as HTTP answers a call."""
+    """Refuse a handshake with an HTTP answer."""
     headers = [(b"content-type", b"application/json")]
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(error.retry_after_s).encode()))

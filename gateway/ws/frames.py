@@ -1,6 +1,6 @@
-"""What both sides of a socket say: the closed table of frames, read and written. Pure.
+"""Defines, parses and formats the messages of a socket: a closed table of frames. Pure.
 
-Every frame is one JSON object in a text message, and its field `type` says which one it is.
+Every frame is one JSON object in a text message; its field `type` names the frame.
 """
 
 import json
@@ -19,25 +19,25 @@ from gateway.rest.produce.formats import binary, decoded
 from gateway.rest.records.question import Format
 from gateway.rest.records.shown import gap_value, record_text
 
-# The name by which both sides agree on this table.
+# The sub-protocol that identifies this table to both sides.
 PROTOCOL: Final = "samsa.v1"
-# A record of the size that topics take by default, in base64, and its frame.
+# A record of the default size limit of topics, in base64, and its frame.
 MAX_FRAME: Final = 2 * 1024 * 1024
 # Each opens a reading of its own.
 MAX_TOPICS: Final = 100
-# What one socket reads of all its subscriptions together, as one stream over HTTP may.
+# Partitions of all subscriptions of one socket; a single HTTP stream may read as many.
 MAX_PLACES: Final = 256
-# What a client may allow at once. More is no limit, and a sum of such must stay a number.
+# The largest credit. More would be no limit, and a sum of credits must stay an integer.
 MAX_CREDIT_RECORDS: Final = 1_000_000
 MAX_CREDIT_BYTES: Final = 1024**3
-# Names that a client chooses come back with every frame.
+# The names that a client chooses are repeated in every frame.
 MAX_NAME: Final = 100
 # A token has some fifty characters.
 MAX_TOKEN: Final = 4_096
-# Kafka's own limit of names of topics, and enough for those of groups.
+# Kafka's own limit of topic names, and enough for those of groups.
 MAX_TOPIC: Final = 249
 MAX_GROUP: Final = 249
-# As long as any expression may be; see `gateway.kafka.topic_pattern`.
+# The limit of any expression; see `gateway.kafka.topic_pattern`.
 MAX_PATTERN: Final = MAX_CHARS
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
@@ -95,7 +95,7 @@ class Auth(Frame):
 class Produce(Frame):
     id: Name
     topic: Topic
-    # Made by a factory: a default would have no form in the description.
+    # From a factory: a default of this type has no representation in the description.
     key: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     value: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     format: FormatName = "string"
@@ -159,7 +159,7 @@ DECODER: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
 
 
 def parsed(text: str) -> Said:
-    """Read a frame of a client; ApiError where it is none."""
+    """Parse a frame of a client. Raises ApiError for an invalid one."""
     try:
         return DECODER.decode(text)
     except msgspec.ValidationError as error:
@@ -171,7 +171,7 @@ def parsed(text: str) -> Said:
 
 
 def record_in(frame: Produce) -> NewRecord:
-    """Return the record that a frame carries."""
+    """Return the record in a frame."""
     form = Written(frame.format.upper())
     try:
         return NewRecord(
@@ -220,7 +220,7 @@ def throttle(wait_s: float, name: str) -> str:
 
 
 def error(failed: ApiError, **names: str) -> str:
-    """Tell a failure of one frame, named by `id` or `sid`, or of the whole socket."""
+    """Report a failure of one frame, named by `id` or `sid`, or of the whole socket."""
     return _frame("error", **failed.value(), **names)
 
 
@@ -229,7 +229,7 @@ def assigned(sid: str, positions: Mapping[Place, int]) -> str:
 
 
 def joined(sid: str, places: Collection[Place]) -> str:
-    """Tell what a group has given to a subscription; where that begins is what was committed."""
+    """Report partitions that a group has assigned; they start at the committed offsets."""
     told = [_place(place) for place in sorted(places)]
     return _frame("assigned", sid=sid, partitions=told)
 
@@ -239,7 +239,7 @@ def acked(sid: str, offsets: Mapping[Place, int]) -> str:
 
 
 def revoked(sid: str, places: Sequence[Place], reason: str, *, is_over: bool) -> str:
-    """Tell of partitions that a subscription does not read any more, and whether it is over."""
+    """Report partitions that a subscription no longer reads, and whether it has ended."""
     told = [_place(place) for place in places]
     return _frame("revoked", sid=sid, partitions=told, reason=reason, ended=is_over)
 
@@ -249,7 +249,7 @@ def gap(sid: str, told: Gap) -> str:
 
 
 def batch(sid: str, records: Sequence[Record], form: Format, end: int | None) -> str:
-    """Write records of one partition, and how far they are from its end where that is known."""
+    """Format records of one partition, with their distance to its end if that is known."""
     last = records[-1]
     told = json.dumps(last.topic)
     written = ",".join(record_text(record, form) for record in records)

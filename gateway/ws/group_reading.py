@@ -1,6 +1,6 @@
-"""A member of a consumer group, read from by one subscription of a socket.
+"""Reads as a member of a consumer group, for one subscription of a socket.
 
-Its client waits, so it has a thread of its own; everything here is called on the loop.
+Its client blocks, so it has a thread of its own; call everything here on the loop.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from gateway.kafka.values import Place, Position, Record
 
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
-# What a read that finds nothing waits for: a commit and the end of the subscription wait as long.
+# The wait of an empty read, which also delays a commit and the end of the subscription.
 TAKE_S: Final = 0.5
 
 
 class Member(Protocol):
-    """What is needed of `gateway.kafka.member`. All of it but `stop` is for one thread."""
+    """The used part of `gateway.kafka.member`. Not thread-safe, except for `stop`."""
 
     def subscribe(self, subscription: Subscription) -> None: ...
     def assignment(self) -> Sequence[Place]: ...
@@ -43,7 +43,7 @@ class GroupReading:
         self._member = member
         self._thread = ThreadPoolExecutor(1, "ws-member")
         self._is_closed = False
-        # What the group has given to this member, as of the last call.
+        # The assigned partitions, as of the last call.
         self.assignment: Collection[Place] = ()
 
     async def join(self, topics: Sequence[str]) -> None:
@@ -52,32 +52,32 @@ class GroupReading:
     async def take(
         self, *, max_records: int, max_bytes: int
     ) -> tuple[list[Record], dict[Place, int]]:
-        """Return records, and where their partitions end as far as is known.
+        """Return records, and the known ends of their partitions.
 
-        There are none where none come within TAKE_S, or much later at the start.
+        Returns none if none arrive within TAKE_S, or much later at the start.
         """
         return await self._run(partial(self._take, max_records, max_bytes))
 
     async def look(self) -> None:
-        """Hear what the group has decided; keeps the membership of who takes nothing."""
+        """Poll the group; this keeps the membership of an idle member."""
         await self._run(self._member.look)
 
     async def commit(self, offsets: Mapping[Place, int]) -> None:
-        """Commit, also where whoever asked is cancelled meanwhile: the next owner begins there."""
+        """Commit, even if the caller is cancelled meanwhile: the next owner starts there."""
         work = partial(self._member.commit, offsets)
         asked = asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
         _, self.assignment = await asyncio.shield(asked)
 
     async def seek(self, positions: Mapping[Place, Position]) -> None:
-        """Go on elsewhere; NotAssigned where a partition has gone meanwhile."""
+        """Continue at other positions. Raises NotAssigned for a partition revoked meanwhile."""
         await self._run(partial(self._member.seek, positions))
 
     async def hold(self, paused: Collection[Place], resumed: Collection[Place]) -> None:
-        """Take nothing of some partitions, and of others again."""
+        """Pause some partitions, and resume others."""
         await self._run(partial(self._hold, paused, resumed))
 
     def close(self, acks: Mapping[Place, int] | None = None) -> None:
-        """Commit what is left and leave the group, as soon as the thread comes to it."""
+        """Commit the rest and leave the group, as soon as the thread is free."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""What a frame that subscribes asks for: the partitions, or the topics, and from where. Pure."""
+"""Translates a subscribing frame into partitions or topics, and their start. Pure."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from gateway.ws.frames import Subscribe
 
 
 def opening_of(frame: Subscribe) -> Open:
-    """Return what a frame asks to be read; ApiError where it says it twice, or not."""
+    """Return what a frame subscribes to. Raises ApiError if that is ambiguous or missing."""
     since = frame.start
     named = [frame.topics, frame.assign, frame.pattern]
     if isinstance(since, str):

@@ -1,4 +1,4 @@
-"""What waits to be sent on one socket: bounded, because whoever adds to it waits for room first."""
+"""Queues frames to send on one socket; senders wait for room first, which bounds the queue."""
 
 import asyncio
 from collections import deque
@@ -7,18 +7,18 @@ from gateway.ws.actions import Close
 
 
 class Outbox:
-    """Belongs to one event loop; one task takes out."""
+    """Belongs to one event loop; one task takes frames out."""
 
     def __init__(self) -> None:
         self._items: deque[str | Close] = deque()
-        # Characters, which are bytes, of all that waits.
+        # The unsent characters, which are bytes.
         self.size = 0
         self._is_closed = False
         self._filled = asyncio.Event()
         self._emptied = asyncio.Event()
 
     def put(self, item: str | Close) -> None:
-        """Add what is to be sent; nothing comes after a close."""
+        """Queue a frame; nothing may follow a close."""
         if self._is_closed:
             return
         self._is_closed = isinstance(item, Close)
@@ -27,13 +27,13 @@ class Outbox:
         self._filled.set()
 
     async def room(self, limit: int) -> None:
-        """Wait until less than this waits to be sent."""
+        """Wait until less than `limit` is queued."""
         while self.size >= limit:
             self._emptied.clear()
             await self._emptied.wait()
 
     async def next(self) -> str | Close:
-        """Return the next one. It counts until `sent` says that the connection has taken it."""
+        """Return the next frame. It counts until `sent` reports that it has left."""
         while not self._items:
             self._filled.clear()
             await self._filled.wait()

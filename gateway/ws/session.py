@@ -1,7 +1,7 @@
-"""What a socket is at, and what each thing that happens to it leads to. Pure: it does nothing.
+"""Decides what a socket does after each event. Pure: it does no I/O.
 
-Each method takes something that happened and returns what is to be done about it, in that order.
-Nobody gets a record beyond the credit that was given, and nothing is forgotten for want of it.
+Each method takes an event and returns the actions to execute, in order. No record is sent beyond
+the client's credit, and none is dropped for lack of it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -53,13 +53,13 @@ from gateway.ws.subscription import Subscription
 
 # Each has a task; a page that needs more of them opens a second socket.
 MAX_SUBSCRIPTIONS: Final = 16
-# What a client has sent and has no receipt of. Some hundred milliseconds of the fastest client.
+# Records of a client without a receipt: some hundred milliseconds of the fastest client.
 MAX_UNDER_WAY: Final = 1_000
-# Why a socket is closed: by the standard's code where a worker stops; else by an error, whose code
-# is this and the status that HTTP has for it, as 4401.
+# Close codes: that of the standard if a worker stops; for an error, this plus its HTTP status, as
+# in 4401.
 RESTARTING: Final = 1012
 FAILED: Final = 4000
-# Bytes of UTF-8 that fit beside the code.
+# Bytes of UTF-8 that fit into a close frame beside the code.
 MAX_REASON: Final = 120
 
 
@@ -80,13 +80,13 @@ class Session:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether receipts have to come before more records may be sent."""
+        """Tell whether receipts have to arrive before more records may be sent."""
         return self._under_way >= MAX_UNDER_WAY
 
     # --- who it is ---------------------------------------------------------------------------
 
     def known(self, caller: Caller) -> list[Action]:
-        """Take note of who it is, at first or again: rights may have changed."""
+        """Note the caller, at first or again: rights may have changed."""
         if self._caller is not None and self._caller.key != caller.key:
             return self.failed(
                 ApiError(
@@ -111,7 +111,7 @@ class Session:
 
     @property
     def readable(self) -> Names:
-        """Return the topics whose records the caller may see, as far as is known now."""
+        """Return the topics whose records the caller may read, as far as known."""
         if self._caller is None:
             return NOTHING
         return self._caller.rights.names(
@@ -119,7 +119,7 @@ class Session:
         )
 
     def late(self) -> list[Action]:
-        """End a socket that has not said whose it is."""
+        """End a socket that has not authenticated in time."""
         if self._caller is not None:
             return []
         return self.failed(
@@ -232,7 +232,7 @@ class Session:
         is_paused = isinstance(frame, Pause)
         if subscription.group is not None and named is None:
             subscription.is_paused = is_paused
-            # Whole means those that were paused alone, too.
+            # Resuming all also resumes partitions that were paused by themselves.
             resumed = [] if is_paused else [Hold(frame.sid, None, is_paused)]
             return [*resumed, Feed(frame.sid)]
         places = None if named is None else [one.place() for one in named]
@@ -263,7 +263,7 @@ class Session:
     # --- what comes of it --------------------------------------------------------------------
 
     def reserve(self, sid: str, places: Collection[Place]) -> None:
-        """Keep room for what a subscription is about to read; ApiError where there is none."""
+        """Reserve room for the partitions of a subscription. Raises ApiError if there is none."""
         left = self._room(sid)
         if len(places) > left:
             raise ApiError(
@@ -275,7 +275,7 @@ class Session:
             self._subscriptions[sid].places = set(places)
 
     def take_up(self, sid: str, places: Sequence[Place]) -> int:
-        """Keep room for partitions that have appeared; return for how many, from the first."""
+        """Reserve room for new partitions; return how many of them, from the first, fit."""
         subscription = self._subscriptions.get(sid)
         if subscription is None:
             return 0
@@ -288,7 +288,7 @@ class Session:
         return MAX_PLACES - sum(len(one.places) for one in others)
 
     def matched(self, sid: str, topics: Collection[str]) -> None:
-        """Take note of the topics that the pattern of a group's member means now."""
+        """Note the topics that the pattern of a group's member matches at present."""
         if sid in self._subscriptions:
             self._subscriptions[sid].topics = frozenset(topics)
 
@@ -298,7 +298,7 @@ class Session:
             return [LetGo(sid)]
         subscription.places = set(positions)
         subscription.is_open = True
-        # Rights may have changed since it was asked for.
+        # Rights may have changed since the request.
         lost = self._unreadable(subscription)
         subscription.places.difference_update(lost)
         kept = {place: positions[place] for place in subscription.places}
@@ -306,14 +306,14 @@ class Session:
         return [*dropped, Say(frames.assigned(sid, kept)), Feed(sid)]
 
     def joined(self, sid: str) -> list[Action]:
-        """Take note that a group has been asked for its partitions, which come later."""
+        """Note that a member has joined; its partitions are assigned later."""
         subscription = self._subscriptions.get(sid)
         if subscription is not None:
             subscription.is_open = True
         return []
 
     def shared_out(self, sid: str, places: Collection[Place]) -> list[Action]:
-        """Tell what a group has given to a subscription, and taken from it, if it did."""
+        """Report partitions that a group assigned to or revoked from a subscription, if any."""
         subscription = self._subscriptions.get(sid)
         if subscription is None or subscription.places == set(places):
             return []
@@ -327,7 +327,7 @@ class Session:
         return actions
 
     def moved(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
-        """Tell where a group's member goes on, after a seek."""
+        """Report the new positions of a group's member after a seek."""
         subscription = self._subscriptions.get(sid)
         if subscription is None:
             return []
@@ -335,7 +335,7 @@ class Session:
         return [Say(frames.assigned(sid, offsets)), Feed(sid)]
 
     def not_moved(self, sid: str, failed: Exception) -> list[Action]:
-        """Tell that a seek of a group's member failed; what was read is read on."""
+        """Report that a seek of a group's member failed; reading continues as before."""
         subscription = self._subscriptions.get(sid)
         if subscription is None:
             return []
@@ -375,12 +375,12 @@ class Session:
         return None if subscription is None else subscription.allowance
 
     def read(self, sid: str, news: Sequence[News], ends: Mapping[Place, int]) -> list[Action]:
-        """Pass on what was taken, as it was: its credit is used, whatever happened meanwhile."""
+        """Send the records that were taken: their credit is used, whatever happened meanwhile."""
         subscription = self._subscriptions.get(sid)
         if subscription is None:
             return []
         actions: list[Action] = []
-        # They come before all others of their partitions.
+        # They come before all other news of their partitions.
         if begun := {one.place: one.offset for one in news if isinstance(one, Begin)}:
             actions.append(Say(frames.assigned(sid, begun)))
         for place, some in groupby(news, key=place_of):
@@ -412,7 +412,7 @@ class Session:
                     yield Say(frames.revoked(sid, [place], reason, is_over=subscription.is_over))
 
     def settled(self, name: str, topic: str, told: Delivered | Exception) -> list[Action]:
-        """Pass on what became of a record."""
+        """Send the result of a record."""
         self._under_way -= 1
         if isinstance(told, Delivered):
             actions: list[Action] = [Say(frames.receipt(name, topic, told))]
@@ -426,7 +426,7 @@ class Session:
     # --- its end -----------------------------------------------------------------------------
 
     def drain(self) -> list[Action]:
-        """Begin nothing more; end when the last receipt has been said."""
+        """Start nothing new; end when the last receipt has been sent."""
         if self.is_over or self._is_draining:
             return []
         self._is_draining = True
@@ -441,7 +441,7 @@ class Session:
         return [Close(RESTARTING, "this worker stops: connect again")]
 
     def failed(self, error: ApiError) -> list[Action]:
-        """End the socket, and say why: a credential that counts no more, or never did."""
+        """End the socket with a reason, such as an invalid or expired credential."""
         if self.is_over:
             return []
         self.is_over = True
@@ -471,7 +471,7 @@ class Session:
         return self._refusal(Operation.READ_PAYLOADS, subscription.topics)
 
     def _unreadable(self, subscription: Subscription) -> list[Place]:
-        """Return partitions whose topics a pattern meant while they could be read."""
+        """Return partitions of topics that matched a pattern but are no longer readable."""
         if subscription.pattern is None or subscription.group is not None:
             return []
         readable = self.readable
@@ -536,7 +536,7 @@ def api_error(failed: Exception) -> ApiError:
 
 
 def names_of(frame: Said) -> dict[str, str]:
-    """Return what an answer to a frame repeats of it."""
+    """Return the fields of a frame that its answer repeats."""
     if isinstance(frame, Produce):
         return {"id": frame.id}
     if isinstance(frame, Auth | Ping):

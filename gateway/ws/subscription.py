@@ -1,4 +1,4 @@
-"""One subscription of a socket: what it reads, and how much it may. Pure."""
+"""Holds what one subscription of a socket reads, and how much it may. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,7 +7,7 @@ from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Place
 from gateway.rest.records.question import Format
 
-# Records of one frame, and what they take before they are written.
+# The records of one frame, and their size before they are formatted.
 FRAME_RECORDS: Final = 500
 FRAME_BYTES: Final = 128 * 1024
 
@@ -17,20 +17,20 @@ class Subscription:
     sid: str
     format: Format
     records: int
-    # None where the client counts records only; below 0 is owed.
+    # None if the client counts only records; a negative number is owed.
     bytes: int | None
     topics: frozenset[str]
     group: str | None = None
-    # Which topics it means, of those that the caller may read; `topics` are those of a group.
+    # The pattern, among topics that the caller may read; `topics` are those of a group.
     pattern: TopicPattern | None = None
-    # Of a group; without one partitions are held where they are read.
+    # Only for a group; without one, the reading itself pauses partitions.
     is_paused: bool = False
     places: set[Place] = field(default_factory=set)
     is_open: bool = False
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing more can come of it: a group, or a pattern, may give more."""
+        """Tell whether nothing more can arrive: a group, or a pattern, may still add partitions."""
         has_more_to_come = self.group is not None or self.pattern is not None
         return not self.places and not has_more_to_come
 

@@ -1,6 +1,6 @@
-"""What the server says, as types: for whoever reads the description, and for tests. Pure.
+"""Types of the server's messages, for the description and for tests. Pure.
 
-Frames are written by `frames`, by hand, because most of what leaves is records.
+`frames` formats the messages by hand, because most of the output is records.
 """
 
 from typing import Literal

@@ -1,1 +1,1 @@
-"""Django's door to the commands of the access rights."""
+"""Management commands of the access rights, at the place where Django expects them."""

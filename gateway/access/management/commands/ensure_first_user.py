@@ -1,4 +1,4 @@
-"""`manage.py ensure_first_user`: the user that a fresh console begins with. The agent calls it."""
+"""`manage.py ensure_first_user`: creates the first user of a new console. The agent calls it."""
 
 from django.core.management import BaseCommand
 
@@ -7,7 +7,7 @@ from gateway.access import first_user
 
 class Command(BaseCommand):
     help = "Create the first user of a console that has none, and write its password to a file."
-    # Checks concern the web.
+    # Django's system checks are about the web.
     requires_system_checks = ()
 
     def handle(self, *_: object, verbosity: int, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py grant_role USER ROLE`: a role on everything, where nobody can open the Users page."""
+"""`manage.py grant_role USER ROLE`: grants a role on everything, if no user can open Users."""
 
 from argparse import ArgumentParser
 
@@ -11,7 +11,7 @@ from gateway.access.operations import Role
 
 class Command(BaseCommand):
     help = "Give a user of the console a role on all clusters."
-    # Checks concern the web.
+    # Django's system checks are about the web.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""`manage.py tokens`: create, list and revoke API tokens on the host, as `./samsa tokens` does.
+"""`manage.py tokens`: creates, lists and revokes API tokens on the host, as `./samsa tokens` does.
 
-A created token is all that standard output gets, so that a script can keep it.
+Standard output gets nothing but the created token, so that a script can capture it.
 """
 
 import getpass
@@ -24,7 +24,7 @@ SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 class Command(BaseCommand):
     help = "Create, list and revoke the tokens by which programs are known."
-    # Checks concern the web.
+    # Django's system checks are about the web.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
