@@ -230,8 +230,8 @@ class S3Task(SinkTask):
             return
         chunk.wanted_end = end
         shelf.waiting.extendleft(reversed(chunk.cut(end)))
-        # If the earlier attempt had read further, continue up to its end.
-        shelf.is_closed = chunk.is_full(self._rules) or bool(shelf.waiting)
+        # If the earlier attempt had read further, records up to its end are added first.
+        shelf.is_closed = chunk.is_full(self._rules)
 
     def _write_files(self, place: TopicPartition, chunk: Chunk) -> int | None:
         """Write the objects of a chunk; return the end of an earlier attempt if it differs."""

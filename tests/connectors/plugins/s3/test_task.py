@@ -172,6 +172,17 @@ def test_an_attempt_that_had_ended_elsewhere_is_joined(bucket: Bucket, seen: int
     assert durable == {ORDERS: 20}
 
 
+def test_an_attempt_that_had_ended_behind_what_waits_is_joined(bucket: Bucket) -> None:
+    """One died before the commit; since then files end by time, after each record."""
+    put(bucket, [records(0, 3)], flush_size="3")
+
+    durable = put(bucket, [records(0, 6)], flush_size="3", rotate_interval_ms="1000")
+
+    assert [name[-7:-5] for name in bucket.names()] == ["00", "03", "04"]
+    assert lines(bucket) == list(range(5))
+    assert durable == {ORDERS: 5}
+
+
 def test_files_end_by_the_time_of_records(bucket: Bucket) -> None:
     durable = put(bucket, [records(0, 10)], rotate_interval_ms="4000", flush_size="100")
 
