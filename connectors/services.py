@@ -202,6 +202,7 @@ def alter_offsets(
     if row.kind == "sink":
         wanted = [_sink_offset(place, offset) for place, offset in offsets]
         _alter_group(groups, group_of(name), wanted, is_job=bool(row.pool))
+        _require_still_stopped(row)
         _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
     else:
         _alter_source(by, row, offsets)
@@ -220,6 +221,7 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
         places = sorted(place for place in groups.committed(group) if place.topic != retries)
         if places:
             _alter_group(groups, group, [(at, None) for at in places], is_job=bool(row.pool))
+            _require_still_stopped(row)
         _tell_offsets(by, row, Event.OFFSETS_RESET, len(places))
     else:
         with _changing():
@@ -428,6 +430,18 @@ def _require_stopped(row: models.Connector) -> None:
         raise Unfit(STOP_FIRST.format(name=row.name))
     if is_running:
         raise Conflict(f"Tasks of connector {row.name} are still ending: try again in a second")
+
+
+def _require_still_stopped(row: models.Connector) -> None:
+    """Raise Conflict if a sink was resumed while the cluster changed its group's offsets.
+
+    No lock of a row is held while brokers are asked.
+    """
+    if selectors.row_of(row.cluster, row.name).target != Target.STOPPED:
+        raise Conflict(
+            f"Connector {row.name} was resumed while its offsets were changed, so its tasks may"
+            " have replaced them: stop it, and change them again"
+        )
 
 
 def _forget_kept(row: models.Connector) -> None:

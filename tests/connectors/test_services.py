@@ -433,6 +433,19 @@ def test_offsets_of_a_sink_are_those_of_its_group() -> None:
     assert groups.offsets == {"connect-a": {}}
 
 
+def test_a_sink_that_is_resumed_meanwhile_may_not_have_the_offsets() -> None:
+    services.create(ANN, C, "a", SINK, target=Target.STOPPED)
+    place = {"kafka_topic": "a", "kafka_partition": "1"}
+
+    class Resumed(Groups):
+        def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+            super().commit(group, offsets)
+            services.resume(ANN, C, "a")
+
+    with pytest.raises(Conflict, match="was resumed while its offsets were changed"):
+        services.alter_offsets(ANN, C, "a", [(place, {"kafka_offset": 5})], groups=Resumed())
+
+
 def test_offsets_that_the_other_side_keeps_are_said_to_remain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
