@@ -96,7 +96,7 @@ def _answer(
     if len(changes) > MAX_CHANGES and not is_reset:
         wrong = f"{len(changes)} offsets change, and a preview shows {MAX_CHANGES}: use"
         return page(BAD_REQUEST, wrong=f"{wrong} `./samsa connectors offsets -f FILE`.")
-    return page(changes=changes[:MAX_CHANGES], is_reset=is_reset)
+    return page(changes=changes[:MAX_CHANGES], count=len(changes), is_reset=is_reset)
 
 
 def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None) -> HttpResponse:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from connectors import models
 from connectors.places import digest_of
+from console.pages import connector_offsets
 from tests.builders import connectors as rows
 from tests.console import cluster_rows
 
@@ -73,6 +74,24 @@ def test_all_are_forgotten_once_that_was_shown(alice: Client) -> None:
     assert models.SourceOffset.objects.count() == 1
     assert send(alice, 900, do="apply-reset").status_code == 302
     assert models.SourceOffset.objects.count() == 0
+
+
+def test_a_preview_says_how_many_places_it_leaves_out(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector_offsets, "MAX_CHANGES", 1)
+    source()
+    other = {"quickstart": "orders", "task": 1}
+    models.SourceOffset.objects.create(
+        connector=models.Connector.objects.get(),
+        digest=digest_of(other),
+        place=other,
+        offset={"number": 1},
+    )
+
+    preview = text_of(send(alice, 900, do="reset"))
+
+    assert "the first 1 of 2 places" in preview
 
 
 def test_what_the_connector_does_not_take_changes_nothing(alice: Client) -> None:
