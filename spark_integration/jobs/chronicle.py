@@ -4,6 +4,7 @@ Other threads may read it at any time without waiting: while a session starts or
 held for minutes, and Java may not answer at all. So the facts are one value, replaced as a whole.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -146,6 +147,7 @@ def last_words(output: Path) -> str:
     """Return the lines in which a JVM explains its end; empty if there are none."""
     try:
         with output.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - OUTPUT_BYTES))
             text = file.read(OUTPUT_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

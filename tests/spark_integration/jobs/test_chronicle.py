@@ -193,6 +193,13 @@ def test_of_what_java_printed_its_last_words_are_told(tmp_path: Path) -> None:
     assert last_words(tmp_path / "none") == ""
 
 
+def test_the_last_words_of_java_are_at_the_end_of_its_output(tmp_path: Path) -> None:
+    output = tmp_path / "spark.out"
+    output.write_text("a line of a task\n" * 100_000 + "java.lang.OutOfMemoryError: heap\n")
+
+    assert last_words(output) == "java.lang.OutOfMemoryError: heap"
+
+
 def test_a_stream_without_a_batch_has_a_name_only() -> None:
     progress = {
         "batchId": 3,
