@@ -129,7 +129,13 @@ class Callers:
             if new_from is not None:
                 self._strangers.check(key)
                 self._strangers.enter(new_from)
-            asking = lane.ask(question, is_new=new_from is not None)
+            try:
+                asking = lane.ask(question, is_new=new_from is not None)
+            except ApiError:
+                # Nobody looked whether it is known, so it counts as no guess.
+                if new_from is not None:
+                    self._strangers.found(new_from)
+                raise
             self._asking[key] = asking
             asking.add_done_callback(lambda done: self._answered(key, done, new_from))
         # A caller that leaves must not cancel the lookup for the others.

@@ -178,7 +178,8 @@ class Instances:
             is_made = True
         finally:
             # Also if other workers could not be asked: free the name for another attempt.
-            if not is_made:
+            # A deletion may have removed it, and another call may have taken the name since.
+            if not is_made and self._instances.get((group, name)) is instance:
                 del self._instances[group, name]
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep())

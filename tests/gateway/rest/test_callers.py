@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from gateway.access import token_text
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Kind, Operation, Role
@@ -204,3 +205,24 @@ def test_too_many_who_wait_are_told_to_come_again() -> None:
         await lane.close()
 
     asyncio.run(run())
+
+
+def test_a_token_that_nobody_could_look_up_is_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No room for anybody, known or not.
+    monkeypatch.setattr(module, "MAX_WAITING", -2 * module.TOKEN_THREADS)
+    # More than an address may show in a second.
+    calls = 200
+
+    async def run() -> set[Code]:
+        found = made()
+        codes = set()
+        for number in range(calls):
+            text = token_text.new(number.to_bytes(token_text.RANDOM_BYTES, "big"))
+            scope = scope_of("GET", "/topics/x", {"Authorization": f"Bearer {text}"})
+            with pytest.raises(ApiError) as refused:
+                await found.of(scope)
+            codes.add(refused.value.code)
+        await found.close()
+        return codes
+
+    assert asyncio.run(run()) == {Code.UNAVAILABLE}

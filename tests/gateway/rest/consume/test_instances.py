@@ -139,6 +139,28 @@ def test_a_name_is_of_one_worker_also_where_nothing_is_shared() -> None:
     on_stage(scenario)
 
 
+def test_one_that_is_deleted_while_it_claims_its_name_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        worker = stage.workers[0]
+
+        async def delete(_instance: Instance, _caller: Caller) -> bool:
+            found = worker.find("g", "mine")
+            assert found is not None
+            await worker.close_one(found)
+            return False
+
+        monkeypatch.setattr(worker, "_claim", delete)
+        with pytest.raises(ApiError) as refused:
+            await made(worker, name="mine")
+
+        assert refused.value.code is Code.CONSUMER_EXISTS
+        assert worker.find("g", "mine") is None
+
+    on_stage(scenario)
+
+
 def test_a_claim_whose_worker_has_ended_goes_to_who_asks() -> None:
     async def scenario(stage: Stage) -> None:
         stage.claims.owners[instances.claim_of("g", "mine")] = "gateway-9"
