@@ -1,1 +1,1 @@
-"""A broker as its clients meet it: sockets, the dispatch of requests, handlers, and the program."""
+"""The client-facing side of a broker: sockets, request dispatch, handlers, and the program."""

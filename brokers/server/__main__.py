@@ -1,4 +1,4 @@
-"""`python -m brokers.server` is one broker."""
+"""Runs one broker: `python -m brokers.server`."""
 
 import sys
 

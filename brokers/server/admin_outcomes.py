@@ -1,8 +1,8 @@
 """Submits the parts of an admin request to the store, and translates the outcomes.
 
-Knows no single API. A handler turns each part of its request into an action, or into a refusal
-where the request contradicts itself; what remains is decided by the store, all of it in one go and
-each for itself. The rules of what is allowed are the store's, in `cluster.decisions`.
+Independent of single APIs. A handler turns each part of its request into an action, or into a
+refusal if the request contradicts itself; the store decides all actions in one call, each
+independently. The rules of what is allowed are in `cluster.decisions`.
 """
 
 from collections import Counter
@@ -14,12 +14,12 @@ from brokers.protocol.errors import ErrorCode
 from brokers.server.call import Call
 from brokers.server.context import Context
 
-# Errors between a broker and the store that no admin client knows: it should look for the
-# controller again and repeat the request there.
+# Errors between a broker and the store that no admin client knows: the client should look for
+# the controller again and repeat the request there.
 _ASK_AGAIN: Final = frozenset(
     {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED, ErrorCode.NOT_CONTROLLER}
 )
-# Kafka carries out no more at a time; a client that wants more sends more requests.
+# Kafka executes no more per request; a client that needs more sends more requests.
 MAX_ACTIONS: Final = 10_000
 _SHOWN: Final = 100
 NOT_JOINED: Final = Outcome(
@@ -33,12 +33,12 @@ def refusal(error: ErrorCode, message: str) -> Outcome:
 
 
 def shown(name: str) -> str:
-    """A name from outside in a message: as much of it as its sender needs to know it again."""
+    """Return a name from a request for a message, cut to what its sender needs to recognize it."""
     return repr(name[:_SHOWN])
 
 
 def repeated(names: Iterable[str | bytes]) -> frozenset[str | bytes]:
-    """The names that stand more than once."""
+    """Return the names that occur more than once."""
     return frozenset(name for name, count in Counter(names).items() if count > 1)
 
 
@@ -50,7 +50,7 @@ async def outcomes_of(
     timeout_ms: int,
     validate_only: bool = False,
 ) -> list[Outcome]:
-    """What became of each part, in order; a part that was refused already stays as it is."""
+    """Return the outcome of each part, in order; parts that are outcomes already stay unchanged."""
     actions = [part for part in parts if not isinstance(part, Outcome)]
     if not actions:
         decided: list[Outcome] = []
@@ -74,7 +74,7 @@ def _too_many(count: int) -> Outcome:
 
 
 def error_fields(outcome: Outcome) -> tuple[ErrorCode, str | None]:
-    """The error code of a part of a response and its message for people, null on success."""
+    """Return the error code of a part of a response and its readable message, null on success."""
     if outcome.error in _ASK_AGAIN:
         return ErrorCode.NOT_CONTROLLER, outcome.message or NOT_JOINED.message
     return outcome.error, None if outcome.error is ErrorCode.NONE else outcome.message or None

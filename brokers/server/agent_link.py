@@ -1,9 +1,9 @@
-"""The broker's only way to the cluster's metadata: one connection to the agent of its host.
+"""Connects the broker to the agent of its host, its only source of the cluster's metadata.
 
 Implements `MetadataStore`. Knows neither the database nor what the metadata means. After the first
-registration the link keeps itself up: it connects again after any loss, registers the same
-incarnation, follows on from the last position that arrived, and repeats every proposal that has no
-answer, unchanged, so that a broker notices an agent's restart only by its silence.
+registration the link maintains itself: after any loss it reconnects, registers the same
+incarnation, follows from the last position that arrived, and repeats unanswered proposals
+unchanged, so that a broker notices an agent's restart only by its silence.
 """
 
 import asyncio
@@ -42,40 +42,40 @@ from brokers.cluster.updates import Assembly, Backlog, FeedMessage
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.server.logs import Log
 
-# A snapshot's part, so that most of them are one read.
+# Large enough that most parts of a snapshot take one read.
 READ_BYTES: Final = 64 * 2**10
-# A unix socket answers at once or its owner is not there; this is for a machine under load.
+# A unix socket connects at once unless its owner is down; this allows for a machine under load.
 CONNECT_SECONDS: Final = 5.0
-# A registration is one transaction, and may wait for others.
+# A registration is one transaction, which may wait for others.
 REGISTER_SECONDS: Final = 10.0
-# The agent speaks every second. A link that is silent for longer than this is as good as broken.
+# The agent sends every second. A link that is silent for longer than this counts as broken.
 SILENT_SECONDS: Final = 5.0
 # Pauses between two attempts to connect: an agent is back within a second of its end, and a
 # hundred brokers that try twice a second cost nothing.
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 0.5
-# The same where a connection ends because something on it cannot be read, which the next one may
-# find again; a session lasts longer than this.
+# The longest pause if connections end at an unreadable message, which the next one may meet again;
+# a session lasts longer than this.
 LONGEST_UNREADABLE_SECONDS: Final = 2.0
-# Enough to come from the first pause to the longest one.
+# Enough to grow from the first pause to the longest one.
 MAX_DOUBLINGS: Final = 6
-# Connections that end so at one position. After the second it is no accident of the wire, and the
-# whole image is asked for in place of the change that cannot be read.
+# Connections that end so at one position. After the second, an accidental transmission error is
+# ruled out, and the link requests the whole image in place of the unreadable change.
 UNREADABLE_CONNECTIONS: Final = 2
-# A connection that lasted as long as this was well, whatever ended it.
+# A connection that lasted this long was healthy, regardless of how it ended.
 WELL_SECONDS: Final = 10.0
-# A client has given up by then: Kafka's request.timeout.ms is 30 s.
+# Clients have given up by then: Kafka's request.timeout.ms is 30 s.
 PROPOSAL_SECONDS: Final = 30.0
 # The agent has kept a proposal for some seconds already when it says "later".
 LATER_SECONDS: Final = 0.2
-# Calls without an answer. One that comes on top is refused; its client may ask again.
+# Unanswered calls. Further ones are refused; their clients may retry.
 MAX_CALLS: Final = 64
-# What an agent that does not read may leave in this process.
+# Unsent bytes that this process holds for an agent that does not read.
 MAX_UNSENT_BYTES: Final = 8 * 2**20
-# Metadata is taken in as long as this before clients have their turn again.
+# How long the link processes metadata before it lets clients have the event loop again.
 SLICE_SECONDS: Final = 0.001
-# An image of so many topics is kept from the collector, which would look at all of it at once: for
-# 29 ms where there are 10,000, and 3 ms here.
+# Images with this many topics are frozen, since the garbage collector would scan all of one at
+# once: 29 ms for 10,000 topics, 3 ms for this many.
 FROZEN_FROM_TOPICS: Final = 1000
 
 
@@ -107,21 +107,21 @@ class AgentLink:
         self._proposal_seconds = proposal_seconds
         self._registration: Registration | None = None
         self._registered: Registered | None = None
-        # The newest connection, and the same while it can be spoken on.
+        # The newest connection, and the same one while it can be used.
         self._opened: _Connection | None = None
         self._connection: _Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._backlog: Backlog | None = None
-        # Of the newest update that has arrived, whoever took it.
+        # Of the newest update that has arrived, for any reader.
         self._seen = Position()
-        # Something for the reader of the backlog: an update, or the reason why there are no more.
+        # Set if there is an update for the backlog's reader, or the reason why there are no more.
         self._arrived = asyncio.Event()
         self._failure: Exception | None = None
         self._calls: dict[int, _Call] = {}
         self._last_call = 0
         self._applied = 0
         self._has_followed = False
-        # Where the last connections ended that could not be read, and how many of them in a row.
+        # Where the last unreadable connections ended, and how many of them in a row.
         self._unreadable_at = Position()
         self._unreadable = 0
         self._database_seen = clock.monotonic()
@@ -132,11 +132,11 @@ class AgentLink:
 
     @property
     def database_age_ms(self) -> int:
-        """How long ago the cluster's database was last seen to answer, by way of the agent."""
+        """The time since the cluster's database last answered, as the agent reports it."""
         return int(1000 * (self._clock.monotonic() - self._database_seen))
 
     async def register(self, registration: Registration) -> Registered:
-        """As the contract has it; from then on the link keeps itself up."""
+        """Register as `MetadataStore` defines; from then on the link maintains itself."""
         await self.close()
         connection, registered = await self._connect(registration)
         self._registration, self._registered = registration, registered
@@ -148,7 +148,7 @@ class AgentLink:
         return registered
 
     async def follow(self, after: Position) -> AsyncIterator[Update]:
-        """As the contract has it. A second reader takes the place of the first, which ends."""
+        """Follow as `MetadataStore` defines. A second reader replaces the first, which ends."""
         backlog = self._backlog = Backlog(after)
         if self._task is not None and not self._task.done():
             self._failure = None
@@ -171,7 +171,7 @@ class AgentLink:
                 self._backlog = None
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """As the contract has it; repeated until it is answered or its time is over."""
+        """Propose as `MetadataStore` defines; repeat until answered or out of time."""
         assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
         if self._task is None or len(self._calls) >= MAX_CALLS:
             raise ConnectionError(
@@ -207,7 +207,7 @@ class AgentLink:
             self._connection.send(Applied(version=self._applied))
 
     async def close(self) -> None:
-        """Hang up; whoever waits gets a ConnectionError."""
+        """Close the link; waiting callers get a ConnectionError."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -235,7 +235,7 @@ class AgentLink:
             connection.close()
             raise ConnectionError(f"the agent has not answered: {error!r}") from error
         except BaseException:
-            # Whatever it was, also a cancellation: nobody else has this connection.
+            # For any error, also a cancellation: no other code holds this connection.
             connection.close()
             raise
 
@@ -257,7 +257,7 @@ class AgentLink:
             connection = self._opened = await self._connect_again()
 
     def _note_end(self, error: Exception, *, lasted: float) -> None:
-        """Count connections that end at what cannot be read; behind the second, begin anew."""
+        """Count connections that end at an unreadable message; restart after the second."""
         is_unreadable = isinstance(error, MalformedFrame)
         if not is_unreadable or lasted > WELL_SECONDS:
             self._unreadable = 0
@@ -291,8 +291,8 @@ class AgentLink:
             await asyncio.sleep(pause * self._random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             try:
-                # With what has been seen, so that a store that was set back refuses it, and does
-                # not take it for a new broker.
+                # Send the last position, so that a store that was restored from an older copy
+                # refuses it, and does not take this for a new broker.
                 connection, registered = await self._connect(
                     replace(
                         registration, applied_version=self._seen.version, applied_id=self._seen.id
@@ -318,7 +318,7 @@ class AgentLink:
                 )
 
     async def _converse(self, connection: "_Connection") -> None:
-        """Take up what was left, then take what the agent says until the link breaks."""
+        """Resume what was pending, then handle the agent's messages until the link breaks."""
         self._connection = connection
         if self._backlog is not None:
             connection.follow(self._backlog.position)
@@ -335,7 +335,7 @@ class AgentLink:
                 case Outcomes():
                     self._take_outcomes(message)
                 case SnapshotBegin():
-                    # Ten thousands of new values without a single cycle.
+                    # Tens of thousands of new objects without a single reference cycle.
                     gc.disable()
                     await self._take_feed(message, assembly, slices)
                 case SnapshotEnd():
@@ -357,7 +357,7 @@ class AgentLink:
             if update is None or backlog is None:
                 continue
             if backlog.is_full:
-                # To wait for the reader would leave pings without answers, and the broker for dead.
+                # Waiting for the reader would leave pings unanswered: the broker would look dead.
                 backlog.begin_anew()
                 raise ConnectionError("the changes came faster than they were taken")
             backlog.put(update)
@@ -379,12 +379,12 @@ class AgentLink:
             call.answer.set_result(list(message.outcomes))
 
     def _send_call(self, number: int) -> None:
-        """Send a call, if it is still wanted and there is a link; else it is sent with the next."""
+        """Send a call if it is still pending; without a link, the next connection sends it."""
         call, connection = self._calls.get(number), self._connection
         if call is None or connection is None:
             return
-        # Behind the position on the same connection, so that a store that was set back refuses it
-        # before it does anything.
+        # After the position on the same connection, so that a store that was restored from an
+        # older copy refuses the call before it does anything.
         if connection.is_following or not self._has_followed:
             connection.write(call.frame)
 
@@ -393,19 +393,19 @@ class AgentLink:
             self._send_call(number)
 
     def _fail(self, error: Exception) -> None:
-        """Tell the reader why nothing comes."""
+        """Pass the error to the reader."""
         self._failure = error
         self._arrived.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            # A bug of ours: it must not look like an agent that has nothing to say.
+            # A bug: it must not look like an agent that has no news.
             self._fail(ConnectionError(f"the link to the agent failed: {error!r}"))
             self._log.bug("agent_link.failed", error)
 
 
 class _Connection:
-    """One connection: messages out of bytes, bytes out of messages."""
+    """One connection to the agent, which decodes and encodes messages."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -421,14 +421,14 @@ class _Connection:
     def write(self, frame: bytes) -> None:
         transport = self._writer.transport
         if transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
-            # The agent does not read: on the next connection everything is said anew.
+            # The agent does not read: the next connection sends everything again.
             transport.abort()
         elif not transport.is_closing():
             transport.write(frame)
 
     def follow(self, after: Position) -> None:
         if self.is_following:
-            # The agent takes one such wish per connection; the next one begins with this.
+            # The agent accepts one Follow per connection; the next one begins with this.
             self.close()
         else:
             self.is_following = True
@@ -463,7 +463,7 @@ async def _introduce(connection: _Connection, registration: Registration) -> Reg
 
 
 class _Slices:
-    """Gives way to the loop whenever a slice of time is used up."""
+    """Yields to the event loop whenever a time slice is used up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -475,7 +475,7 @@ class _Slices:
             self._began = self._clock.monotonic()
 
 
-# What ends a connection and is mended by the next one.
+# Errors that end a connection and that the next one recovers from.
 _LOST: Final = (OSError, TimeoutError, MalformedFrame)
 
 

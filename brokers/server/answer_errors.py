@@ -1,6 +1,6 @@
 """Finds whether a response contains an error code in any of its fields.
 
-Knows messages by their fields only. Which fields to look at is found once for each API.
+Works on any message by its fields; the fields to check are found once for each API.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,13 +9,13 @@ from typing import Final, TypeAlias
 
 from brokers.protocol.schema import Kind, Message
 
-# What it returns is true where there is an error.
+# Returns true if there is an error.
 Check: TypeAlias = Callable[[Message], object]
 _CODE: Final = "error_code"
 
 
 def error_check(message: type[Message]) -> Check | None:
-    """Return the function that finds an error code in such a message; None where none has room."""
+    """Return the function that finds an error code in such a message; None if it has no field."""
     own: Check | None = None
     inner: list[tuple[Callable[[Message], Iterable[Message] | None], Check]] = []
     for field in message.FIELDS:

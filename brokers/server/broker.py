@@ -1,11 +1,11 @@
-"""A whole broker, in whatever process and over whatever store: its parts, its start and its end.
+"""Assembles, starts and stops a broker, in any process and over any metadata store.
 
-Puts parts together and decides nothing that they decide. The order is the point. The port is taken
-first, since the broker registers with it, and opens last, as in Kafka: once this broker knows that
-the cluster has let it in. Before that it could only say that nobody leads anything, and there are
-clients that believe it for minutes; who is refused a connection asks another broker, or again. At
-the end the door closes first and the logs last, after the last answer; a log dir that failed is not
-closed at all, so that the next start does not take it for clean.
+Makes none of the decisions of its parts; its job is their order. The port is bound first, since the
+broker registers with it, and opens last, as in Kafka: once this broker knows that the cluster has
+admitted it. Before that it could only answer that no partition has a leader, which some clients
+believe for minutes; a client whose connection is refused tries another broker, or again. At the
+end the listener closes first and the logs last, after the last response; a log dir that failed is
+not closed at all, so that the next start does not take it for clean.
 """
 
 import asyncio
@@ -61,16 +61,16 @@ from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_dir import LogDir, LogDirInUse
 
-# What is in flight when the broker stops has this long to be finished; a produce waits for a flush,
-# a fetch for its max_wait_ms, which clients leave at 500.
+# Time for requests in flight to finish when the broker stops; a produce waits for a flush, a fetch
+# for its max_wait_ms, which clients leave at 500.
 STOP_SECONDS: Final = 10.0
-# How long the threads of a failed disk are waited for.
+# How long to wait for the threads of a failed disk.
 FAILED_FLUSH_SECONDS: Final = 1.0
-# Between two tries to register while the store is away, or an earlier incarnation is not yet dead.
+# Between two attempts to register while the store is away, or an earlier incarnation is alive.
 REGISTER_SECONDS: Final = 0.25
-# An earlier incarnation that lives longer than this is no remainder of a restart.
+# An earlier incarnation that lives longer than this is not left over from a restart.
 DUPLICATE_SECONDS: Final = 60.0
-# Between two tries to follow a store that refuses to tell what happened.
+# Between two attempts to follow a store that refuses to send changes.
 FOLLOW_SECONDS: Final = 5.0
 
 
@@ -80,7 +80,7 @@ class StartFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What others may know of a broker that serves."""
+    """The address of a broker that serves."""
 
     id: int
     host: str
@@ -89,7 +89,7 @@ class Ready:
 
 
 class Broker:
-    """One broker. `running` is its whole life; everything belongs to the loop it is made in."""
+    """One broker, alive while `running` is entered; bound to the event loop that creates it."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self.ready: asyncio.Future[Ready] = self._loop.create_future()
-        # What may be wrong with the configuration is found before the log dir gives up its mark.
+        # Configuration errors are found before the log dir removes its clean-shutdown marker.
         limits = _limits(config)
         self._log_dir, self._identity = self._open_log_dir()
         self._flusher = Flusher(self._loop, clock=clock, on_log_dir_failed=self.fail)
@@ -163,25 +163,25 @@ class Broker:
     # -- from outside ----------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ends the broker in good order. Further calls do nothing."""
+        """End the broker cleanly. Further calls do nothing."""
         if not self._ended.done():
             self._ended.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        """Ends the broker at once, without a word that the log dir is clean."""
+        """End the broker at once, without marking the log dir as clean."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            # Whoever waits for the end gets it; nobody may, when the start itself has failed.
+            # Mark the exception as retrieved: if the start itself failed, no task waits for it.
             self._ended.exception()
 
     async def run(self) -> None:
-        """Lives until it is stopped; raises what ended it otherwise."""
+        """Run until the broker is stopped; raise the error that ended it otherwise."""
         async with self.running():
             await self._ended
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The broker's life: takes the port at once, and ends with the block."""
+        """Run the broker inside the block; its port is bound on entry."""
         self._log_what_is_aside()
         self._flusher.start()
         chores = [
@@ -189,10 +189,10 @@ class Broker:
             self._loop.create_task(Housekeeping(self.replicas, clock=self._clock).run()),
             self._loop.create_task(self._look_through_offsets()),
         ]
-        # Apart from the others, since it ends first.
+        # Separate from the others, since it ends first.
         cleaning = self._loop.create_task(self._compact())
         try:
-            # The tasks take their first step, so that the first request finds the dispatch there.
+            # Let the tasks take their first step, so that the dispatch is ready for requests.
             await asyncio.sleep(0)
             await self._take_ports()
             self._loop_delay.start()
@@ -227,7 +227,7 @@ class Broker:
         return log_dir, identity
 
     def _coordinated(self) -> Runtime[GroupShard]:
-        """Makes the runtime of groups, and tells handlers how to come to it."""
+        """Create the runtime of groups, and make it available to handlers."""
         settings, tally = group_settings(self.config.defaults), Tally()
         groups = group_runtime(
             settings,
@@ -252,7 +252,7 @@ class Broker:
             raise StartFailed(str(error)) from error
 
     async def _serve(self) -> None:
-        """Recovers the logs, registers, and follows the cluster for ever."""
+        """Recover the logs, register, and follow the cluster until cancelled."""
         await self._load_logs()
         registered = await self._register()
         self._log_missing_keys()
@@ -271,19 +271,19 @@ class Broker:
                     raise StartFailed(f"the cluster has let this broker go: {error}") from error
                 self._log.limited("metadata.not_followed", error.code.name, error=error)
             except ConnectionError as error:
-                # What is known stays true, so the broker goes on serving as it is.
+                # The known metadata stays valid, so the broker continues to serve.
                 self._log.limited("metadata.not_followed", "lost", error=error)
             await asyncio.sleep(FOLLOW_SECONDS)
 
     async def _load_logs(self) -> None:
-        """Opens every partition's log, and tells of each that could not be taken in whole."""
+        """Open every partition's log, and log each one that is damaged or cannot be opened."""
         began = self._clock.monotonic()
         log_dir = self._log_dir
         for folder in log_dir.folders:
             log = log_dir.load(folder)
             if log is not None:
                 self._log_damage(folder, log)
-            # A log that was closed cleanly opens in a fraction of a ms, and clients come meanwhile.
+            # A log that was closed cleanly opens in a fraction of a ms; yield after each.
             await asyncio.sleep(0)
         for failed in log_dir.failed.values():
             self._log.error("log.not_opened", folder=failed.folder, error=failed.error)
@@ -294,7 +294,7 @@ class Broker:
         try:
             log_dir.expire_producers(self._clock.now_ms())
         except OutOfSpace as error:
-            # A full disk keeps no broker from starting; the chore tries again.
+            # A full disk does not prevent the start; the chore tries again.
             self._report("producer_ids.not_saved", error)
         self._log.info(
             "logs.loaded",
@@ -304,11 +304,11 @@ class Broker:
         )
 
     def _issuer(self) -> ProducerIds:
-        """Make what gives out producer ids, and notes each block in the log dir."""
+        """Create the issuer of producer ids, which saves each block in the log dir."""
         return ProducerIds(self._log_dir.handles.producer_ids, save=self._save_producer_ids)
 
     def _save_producer_ids(self) -> None:
-        """Save that a block was given to this broker; KafkaError while the disk refuses."""
+        """Save that this broker got a block; KafkaError while the disk refuses."""
         try:
             self._log_dir.save_producer_ids()
         except LogDirFailed as failure:
@@ -329,7 +329,7 @@ class Broker:
             self._log.warning("log.part_set_aside", folder=folder, path=path)
 
     async def _look_through_offsets(self) -> None:
-        """Has every shard of groups look for what is too old, from time to time."""
+        """Have every shard of groups check for expired offsets, periodically."""
         seconds = self.context.groups.settings.offsets_check_interval_ms / 1000
         while True:
             await asyncio.sleep(seconds)
@@ -355,9 +355,9 @@ class Broker:
             self._log.warning("folder.set_aside", folder=folder)
 
     def _log_missing_keys(self) -> None:
-        """Tell of an inspection port that opens to nobody; the agent writes keys before it serves.
+        """Log missing inspection keys; the agent writes keys before it serves.
 
-        What follows a missing key is that nobody can look in, which is no reason not to serve.
+        Without a key the port refuses every reader, which is no reason not to serve clients.
         """
         if self.config.secret_file and not self._keys.keys():
             self._log.error(
@@ -401,7 +401,7 @@ class Broker:
         return registered
 
     async def _take(self, update: Update, registered: Registered) -> None:
-        """The cluster has changed: requests see it, then partitions follow, then others hear."""
+        """Apply a change: requests see it, then partitions follow, then waiters are notified."""
         context = self.context
         image = update if isinstance(update, ClusterImage) else apply(context.image, update)
         context.image = image
@@ -448,13 +448,13 @@ class Broker:
             self.fail(error)
 
     async def _shut_down(self, chores: list["asyncio.Task[None]"]) -> None:
-        # Whoever runs the broker may have given it up: no failure, and an end in good order.
+        # The caller may have cancelled the broker: that is a clean end and no failure.
         is_told = self._ended.done() and not self._ended.cancelled()
         error = self._ended.exception() if is_told else None
-        # A refusal leaves the logs as good as they were; a failed disk or a bug leaves nobody sure.
+        # A refusal leaves the logs intact; after a failed disk or a bug their state is unknown.
         has_failed = error is not None and not isinstance(error, StartFailed)
-        # Readers that wait for data get what there is, and find another broker the sooner; so do
-        # members who wait for others.
+        # Waiting fetches get what there is, so that clients find another broker sooner; the same
+        # goes for members that wait for other members.
         self.replicas.end_fetches()
         await self._groups.close()
         cut = await self.listener.stop(0 if has_failed else STOP_SECONDS)
@@ -464,7 +464,7 @@ class Broker:
         await self._inspection.close()
         await _cancelled(*chores)
         if has_failed:
-            # Its threads may stand in a sync that never returns.
+            # Its threads may be in a sync that never returns.
             with suppress(TimeoutError):
                 async with asyncio.timeout(FAILED_FLUSH_SECONDS):
                     await self._flusher.stop()
@@ -473,14 +473,14 @@ class Broker:
         self._log.info("broker.stopped", clean=self.is_clean)
         failure = self._log_dir.handles.failure
         if failure is not None:
-            # It failed only now, perhaps in the last flush, and so the end was not as asked for.
+            # It failed only now, perhaps in the last flush, so this end is not clean.
             raise failure
 
     def _epoch_of_end(self) -> int:
-        """The epoch that the next start must name to be taken for the one after a clean end."""
+        """Return the epoch by which the next start proves that this end was clean."""
         before = self._log_dir.clean_broker_epoch
         is_registered = self.context.broker_epoch >= 0
-        # A start that came to nothing has left all as it was.
+        # A start that failed early has changed nothing.
         return self.context.broker_epoch if is_registered or before is None else before
 
     def _report(self, event: str, error: Exception) -> None:
@@ -491,7 +491,7 @@ async def _cancelled(*tasks: "asyncio.Task[None]") -> None:
     for task in tasks:
         task.cancel()
     for task in tasks:
-        # Failures were taken note of when they happened.
+        # Failures were recorded when they happened.
         with suppress(asyncio.CancelledError, Exception):
             await task
 

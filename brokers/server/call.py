@@ -1,8 +1,8 @@
-"""One request on its way through a handler, and the ways in which it may end.
+"""Represents one request while a handler processes it, and the ways in which it may end.
 
-Knows no sockets: it ends by telling the channel it came by. A handler that returns a message has
-ended its call by that; one that returns None ends it later, exactly once, by `answer` or `skip`.
-Once the connection is gone all of them do nothing, so whoever waits needs no case for it.
+Knows no sockets: a call ends through the channel that it came by. A handler that returns a message
+ends its call; one that returns None ends it later, exactly once, by `answer` or `skip`. Once the
+connection is closed all of them do nothing, so waiting code needs no case for it.
 """
 
 from collections.abc import Callable, Sized
@@ -13,30 +13,30 @@ from brokers.protocol.headers import Request
 from brokers.protocol.schema import Message
 from brokers.server.peers import Peer
 
-# Of the name and the version of a client's software: a few words; each connection keeps them.
+# Of the name and of the version of a client's software: short texts that each connection keeps.
 MAX_NAME_LENGTH: Final = 100
 
 
 class Closing(Protocol):
-    """What may want to know that a connection is gone."""
+    """An object that is notified when a connection is closed."""
 
     def channel_closed(self) -> None: ...
 
 
 class Channel(Protocol):
-    """What a call needs of the connection by which it came."""
+    """The part of a connection that its calls use."""
 
     peer: Peer
     is_closed: bool
 
     def watch(self, call: Closing) -> None:
-        """The call wants to be told when the connection is gone."""
+        """Notify the call when the connection is closed."""
         ...
 
     def unwatch(self, call: Closing) -> None: ...
 
     def hold(self) -> None:
-        """No later request may be handled until `let_go`."""
+        """Handle no later request until `let_go`."""
         ...
 
     def let_go(self) -> None: ...
@@ -71,58 +71,58 @@ class Call:
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody is still there to be answered."""
+        """Whether the connection is still there to be answered."""
         return not self._channel.is_closed
 
     @property
     def connection(self) -> object:
-        """Stands for the connection where calls of one are counted."""
+        """Identifies the connection, to count its calls."""
         return self._channel
 
     def introduce(self, software: str, version: str) -> None:
-        """Note which software is at the other end."""
+        """Record the software of the client."""
         peer = self._channel.peer
         self._channel.peer = replace(
             peer, software=software[:MAX_NAME_LENGTH], software_version=version[:MAX_NAME_LENGTH]
         )
 
     def hold(self) -> None:
-        """Lets later requests of the connection wait, until `let_go`."""
+        """Make later requests of the connection wait until `let_go`."""
         self._channel.hold()
 
     def let_go(self) -> None:
-        """Lets the connection go on; once for each `hold`, also where it is gone."""
+        """Let the connection continue; call once for each `hold`, even if it is closed."""
         self._channel.let_go()
 
     def answer(self, message: Message) -> None:
-        """Sends the answer, when the turn of this request comes."""
+        """Send the response in the order of requests."""
         self._end()
         self._channel.answered(self, message)
 
     def answer_encoded(self, buffers: list[Sized]) -> None:
-        """The same for an answer's body that is there as bytes, from a cache."""
+        """Send a response whose body is already encoded, from a cache."""
         self._end()
         self._channel.answered_encoded(self, buffers)
 
     def skip(self) -> None:
-        """The request gets no answer, as acks=0 asks."""
+        """End the request without a response, as for acks=0."""
         self._end()
         self._channel.skipped(self)
 
     def disconnect(self, reason: str) -> None:
-        """Closes the connection; the reason is for the operator's log."""
+        """Close the connection; the reason goes to the operator's log."""
         self.is_done = True
         self._channel.disconnect(reason)
 
     def fail(self) -> None:
-        """Closes the connection, for a bug that has been noted already."""
+        """Close the connection because of a bug that was logged already."""
         self.is_done = True
         self._channel.failed()
 
     def when_closed(self, callback: Callable[[], None]) -> None:
-        """Calls back once if the connection goes before the answer; replaces what was asked before.
+        """Call back once if the connection closes before the response; replaces earlier callbacks.
 
-        A connection that is gone already calls back at once.
+        If the connection is already closed, call back at once.
         """
         assert not self.is_done, "the call has ended"
         if self._channel.is_closed:
@@ -132,7 +132,7 @@ class Call:
         self._channel.watch(self)
 
     def channel_closed(self) -> None:
-        """For the channel: it is gone, and so is whatever waited for this call."""
+        """Run the callback; the channel calls this when it is closed."""
         callback, self.closed_callback = self.closed_callback, None
         if callback is not None:
             callback()

@@ -1,12 +1,12 @@
-"""One client's connection: its socket between the protocol's state machine and the dispatch.
+"""Connects one client's socket to the protocol's state machine and the dispatch.
 
-Owns the socket and nothing else of the broker. A read takes what has come, all requests in it are
-handled, and their answers leave in one send; answers that come later are collected until the end of
-the loop's turn, or of the flush that they have waited for. Reading stops while too much waits to be
-sent or to be answered, and goes on when half of it is gone; `Pause` names all reasons to stop.
+Owns the socket and nothing else of the broker. Each read takes the received bytes, all requests in
+it are handled, and their responses leave in one send; later responses are collected until the end
+of the loop's turn, or of the flush that they waited for. Reading stops while too much waits to be
+sent or answered, and continues when much of it is gone; `Pause` lists all reasons to stop.
 
-The closed flag is looked at first everywhere: the number of a closed descriptor soon belongs to
-somebody else, so nothing here ever speaks to the loop by number without knowing that it is its own.
+Every method checks the closed flag first: the number of a closed descriptor is soon reused, so
+nothing here may pass a number to the event loop that might belong to another connection.
 """
 
 import math
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 # that never read, enough that a fast one never waits for us.
 MAX_OUTPUT_BYTES: Final = 1024 * 1024
 RESUME_OUTPUT_BYTES: Final = MAX_OUTPUT_BYTES // 4
-# What all connections together may have waiting before those that have something wait, too.
+# Unsent bytes of all connections together, beyond which each one with unsent bytes pauses too.
 MAX_TOTAL_OUTPUT_BYTES: Final = 256 * 1024 * 1024
 
-# A request of which so much is missing does not fit where all connections receive, and the next one
-# will not either.
+# If this much of a request is missing, it does not fit into the shared receive buffer, and neither
+# will the next one.
 BULK_BYTES: Final = 224 * 1024
 
 # Why a connection ended: the words of the log and of the metric.
@@ -52,11 +52,11 @@ STOPPED: Final = "broker stopped"
 
 
 class Pause(Flag):
-    """Why the broker handles no further request of a connection for now."""
+    """Reasons why the broker handles no further request of a connection for now."""
 
-    CHOKED = auto()  # its answers are not taken
+    CHOKED = auto()  # the client does not read its responses
     SPENT = auto()  # it used up its slice of this turn: others come first
-    MUTED = auto()  # until a time
+    MUTED = auto()  # throttled until a time
     HELD = auto()  # one of its requests must end before the next one is handled
 
 
@@ -112,32 +112,32 @@ class Client:
         self.last_active = 0.0  # monotonic seconds
         self.muted_until = 0.0  # monotonic seconds
         self.due_ms = 0  # for the deadlines, which end the mute
-        # For the sweep, which looks for frames that take too long.
+        # For the sweep, which finds frames that take too long.
         self.frame_mark = -1
         self.frame_since = 0.0
         self._socket = sock
-        # Bound once for the hottest path.
+        # Looked up once, for the hottest path.
         self._receive = sock.recv_into
         self._send_bytes = sock.send
         self._listener = listener
-        self._counted = 0  # of the output, in what all connections together have waiting
+        self._counted = 0  # the part of the output that counts in the sum of all connections
         self._in_turn = False
-        # Said by the machine, and kept because only what it reads can change it. The first request
-        # goes the regular way, on which the client id is read.
+        # Copied from the machine, since only bytes that it reads can change it. The first request
+        # takes the regular path, which reads the client id.
         self._may_shortcut = False
         self._pauses = NO_PAUSE
         self._sends_bulk = False  # its last request was a large one
-        self._is_flushing = False  # a flush at the end of the turn is asked for
+        self._is_flushing = False  # a flush at the end of the turn is requested
         self._is_reading = False
         self._is_writing = False
         self._is_stopping = False
         self._watching: set[Closing] | None = None
-        # Files of answers that wait in the machine for their turn.
+        # File ranges of responses that wait in the machine for their turn.
         self._held_ranges: set[FileRange] | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether requests wait to be answered, or answers to be sent."""
+        """Whether requests wait for responses, or responses wait to be sent."""
         return bool(self.machine.waiting or self.output.size)
 
     def start(self, now: float) -> None:
@@ -183,7 +183,7 @@ class Client:
         self._read(room, count, now, is_between=is_between)
 
     def _read(self, room: memoryview, count: int, now: float, *, is_between: bool) -> None:
-        """The regular way of received bytes: through the machine."""
+        """Pass received bytes through the machine, the regular path."""
         machine = self.machine
         if not is_between:
             if len(room) > BULK_BYTES:
@@ -197,14 +197,14 @@ class Client:
             self._refuse(error)
             return
         if request is not None:
-            # Nothing of it is left for another turn, whatever it takes.
+            # All of it is handled in this turn, regardless of the time it takes.
             self._serve((request,), now, None)
         else:
             machine.room(room)
             self._serve(machine.received(count), now, now + SLICE_SECONDS)
 
     def _take(self, answer: Answer) -> None:
-        """Sends the answer of a lane, or keeps its place until it is there."""
+        """Send the response of a lane, or reserve its place until it is ready."""
         machine = self.machine
         is_first = not machine.waiting and not self.output.size
         if is_first and type(answer) is bytes:
@@ -243,9 +243,9 @@ class Client:
     def _serve(
         self, requests: Iterable[Request | RawToken], now: float, until: float | None
     ) -> None:
-        """Handles requests, and sends at the end what they have been answered at once.
+        """Handle requests, and send at the end the responses that are ready.
 
-        No further one is handled in this turn of the loop once it is `until`.
+        After the time `until`, handle no further request in this turn of the loop.
         """
         self._in_turn = True
         listener, output = self._listener, self.output
@@ -278,12 +278,12 @@ class Client:
             self._rest()
 
     def _rest(self) -> None:
-        """The end of a turn in which the connection was paused, or went on after a pause."""
+        """End a turn in which the connection was paused, or continued after a pause."""
         machine = self.machine
         if self.is_closed:
             return
         if not machine.has_held:
-            self._resume_from(Pause.SPENT)  # there is nothing to go on with
+            self._resume_from(Pause.SPENT)  # no held bytes are left to handle
             if machine.can_read:
                 self._start_reading()
                 return
@@ -291,26 +291,26 @@ class Client:
         if self._pauses & Pause.SPENT:
             self._listener.readers.go_on_later(self._take_slice)
         elif not self._is_writing:
-            self._flush_soon()  # nothing else would look again when all was sent at once
+            self._flush_soon()  # if all was sent at once, nothing else would check again
 
     def _take_slice(self) -> None:
-        """Handles what was received and had to wait, in the slice of another turn."""
+        """Handle received bytes that had to wait, in the slice of another turn."""
         if self.is_closed or self._is_stopping:
             return
         self._resume_from(Pause.SPENT)
         self._weigh_output()
-        # Where it cannot, something else is to end that will let it go on.
+        # If it cannot read, another pause is active, whose end resumes the connection.
         if self.machine.can_read:
-            # What was received before may be all that the peer will ever send.
+            # The bytes received so far may be all that the peer will ever send.
             now = self._listener.now()
             self._serve(self.machine.resume(), now, now + SLICE_SECONDS)
 
     def _gone(self, error: OSError) -> None:
-        # A disk that cannot be read says so by the same call as a peer that is gone.
+        # The same call reports an unreadable disk and a peer that is gone.
         self.close(GONE, detail=None if isinstance(error, ConnectionError) else str(error))
 
     def _refuse(self, error: ProtocolError) -> None:
-        """Ends a connection that said what cannot be; what was asked before is answered."""
+        """End a connection after a protocol error; earlier requests are answered."""
         self._flush()
         self.close(BAD_BYTES, detail=self._listener.describe(self, error))
 
@@ -328,7 +328,7 @@ class Client:
         self.deliver(call.request, buffers)
 
     def deliver(self, request: Request, buffers: list[Sized]) -> None:
-        """Sends an answer's body, or keeps it until those before it have left."""
+        """Send a response's body, or keep it until those before it are sent."""
         if self.is_closed:
             release_all(buffers)
             return
@@ -341,7 +341,7 @@ class Client:
         self._send(ready)
 
     def deliver_reserved(self, place: int, frame: list[Sized]) -> None:
-        """Sends a whole answer in a place that was reserved for it, when its turn comes."""
+        """Send a whole response in its reserved place, when its turn comes."""
         if self.is_closed:
             release_all(frame)
             return
@@ -355,7 +355,7 @@ class Client:
             self._send(self.machine.skip(call.request))
 
     def _send(self, ready: list[Sized]) -> None:
-        """Queues buffers; during a turn they leave at its end, else at the end of the loop's."""
+        """Queue buffers, to be sent at the end of the connection's turn, or of the loop's."""
         if ready:
             if self._held_ranges:
                 self._held_ranges.difference_update(
@@ -372,11 +372,11 @@ class Client:
             self._listener.flush_soon(self)
 
     def flush_collected(self) -> None:
-        """The end of a turn of the loop in which answers came."""
+        """Send the responses that were collected in a turn of the loop."""
         self._is_flushing = False
         if self.is_closed:
             return
-        # Who has waited long for an answer was not idle meanwhile.
+        # A client that waited long for a response was not idle.
         self.last_active = self._listener.now()
         self._flush()
         self._go_on()
@@ -409,15 +409,15 @@ class Client:
         self._go_on()
 
     def _count_output(self) -> None:
-        """Keeps the sum of what clients do not take; what leaves at once is not worth counting."""
+        """Update the sum of unsent bytes; bytes that are sent at once are not counted."""
         size = self.output.size if self._is_writing else 0
         self._listener.output_bytes += size - self._counted
         self._counted = size
 
     def _drain(self, first: list[Sized] | None = None) -> bool:
-        """Sends what can be sent now; False where that was the end of the connection.
+        """Send what can be sent now; False if that ended the connection.
 
-        Before all else `first`, where nothing waits.
+        `first`, given only if no output waits, is sent before everything else.
         """
         output = self.output
         try:
@@ -462,7 +462,7 @@ class Client:
         self.machine.is_paused = bool(self._pauses)
 
     def mute(self, until: float) -> None:
-        """Handles no further request before `until`, in monotonic seconds; a longer mute stays."""
+        """Handle no request before `until`, in monotonic seconds; a longer mute stays."""
         if self.is_closed or until <= max(self.muted_until, self._listener.now()):
             return
         self.muted_until = until
@@ -474,12 +474,12 @@ class Client:
         deadlines.add(self, math.ceil((until - self._listener.now()) * 1000))
 
     def expire(self) -> None:
-        """For the deadlines: the mute is over."""
+        """End the mute; the deadlines call this."""
         self._resume_from(Pause.MUTED)
         self._go_on()
 
     def hold(self) -> None:
-        """For a request that must end before the next one is handled, which is one at a time."""
+        """Pause until the current request ends; only one request at a time may do so."""
         assert not self._pauses & Pause.HELD, "two requests hold the connection"
         self._pause(Pause.HELD)
         if not self._in_turn:
@@ -492,9 +492,9 @@ class Client:
                 self._go_on()
 
     def _go_on(self) -> None:
-        """Something may have ended a pause: reads on, or ends where the broker stops.
+        """Continue reading if no pause is left, or close if the broker stops.
 
-        The one place that decides whether a connection that was paused may go on now.
+        The only place that decides whether a paused connection may continue.
         """
         if self._is_stopping:
             if not self.is_busy:
@@ -506,7 +506,7 @@ class Client:
         if not self.machine.can_read:
             return
         if self.machine.has_held:
-            # In a slice of its own: many connections may be let go on in one turn.
+            # In a separate slice: many connections may resume in one turn.
             self._pause(Pause.SPENT)
             self._listener.readers.go_on_later(self._take_slice)
         else:
@@ -520,7 +520,7 @@ class Client:
             self._resume_from(Pause.CHOKED)
 
     def stop(self) -> None:
-        """The broker stops: takes no further request, and ends once all are answered."""
+        """Take no further request, and close once all are answered; the broker stops."""
         self._is_stopping = True
         self._stop_reading()
         self._go_on()
@@ -537,17 +537,17 @@ class Client:
         self._watching.discard(call)
 
     def disconnect(self, reason: str) -> None:
-        """A handler gives up on the connection; earlier requests keep their answers."""
+        """Close the connection for a handler; earlier requests still get their responses."""
         self._flush()
         self.close(DISCONNECTED, detail=reason)
 
     def failed(self) -> None:
-        """A handler met a bug, which is in the log already."""
+        """Close the connection after a handler's bug, which is logged already."""
         self._flush()
         self.close(FAILED)
 
     def close(self, reason: str, *, detail: str | None = None) -> None:
-        """Ends the connection, whatever state it is in. Further calls do nothing."""
+        """Close the connection, in any state. Further calls do nothing."""
         if self.is_closed:
             return
         self.is_closed = True

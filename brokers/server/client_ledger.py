@@ -1,9 +1,9 @@
-"""What each client id has sent and received since this broker started.
+"""Sums the traffic of each client id since this broker started.
 
-Knows no requests and no sockets. An open connection counts for itself, two additions for each
-read and each send; here the counts are added up when somebody asks, and kept when a connection
-closes. A client id is a word that peers choose, so the number of ids that are kept is bounded; what
-does not fit counts for the rest, and an id that comes back begins again at zero.
+Knows no requests and no sockets. An open connection keeps its own counts, two additions for each
+read and each send; the ledger adds them up on request, and keeps those of closed connections.
+Clients choose their ids, so the number of kept ids is bounded; ids that do not fit count for the
+rest, and an id that comes back begins again at zero.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from brokers.server.peers import Peer
 # Client ids without an open connection: applications of one cluster are dozens or hundreds. With
 # their totals 1,000 ids take some 500 KB at worst.
 MAX_CLOSED_IDS: Final = 1_000
-# Ids that are told apart, those with the most traffic: more lines than an operator reads.
+# Ids with rows of their own, those with the most traffic: more lines than an operator reads.
 MAX_TOLD_IDS: Final = 200
-# An id on the wire may have 32 KiB; what people write is shorter, and each connection keeps one.
+# An id on the wire may have 32 KiB; real ones are shorter, and each connection keeps one.
 MAX_ID_LENGTH: Final = 255
 
 # client id (None: the rest), software, its version, connections, bytes in, bytes out, requests
@@ -35,7 +35,7 @@ CLIENT_COLUMNS: Final = (
 
 
 class Counted(Protocol):
-    """What is read of a connection."""
+    """The fields of a connection that the ledger reads."""
 
     peer: Peer
     client_id: str  # of its first request; empty before that
@@ -69,7 +69,7 @@ class Usage:
         return self.bytes_in + self.bytes_out
 
     def add(self, other: "Counted | Usage") -> None:
-        """Add what another has counted, but for connections."""
+        """Add the counts of another usage, except connections."""
         self.bytes_in += other.bytes_in
         self.bytes_out += other.bytes_out
         self.requests += other.requests
@@ -111,7 +111,7 @@ class ClientLedger:
         self._open.add(client)
 
     def closed(self, client: Counted) -> None:
-        """Keep what a connection has counted. Further calls do nothing."""
+        """Keep the counts of a closed connection. Further calls do nothing."""
         if client not in self._open:
             return
         self._open.discard(client)
@@ -124,7 +124,7 @@ class ClientLedger:
     async def rows(self, slices: Slices) -> list[ClientRow]:
         """Return the ids with the most traffic, and one row for the rest, if there is one."""
         rest = self._rest.copy()
-        # Both at one moment: what closes later has been counted as open, and is not counted twice.
+        # Both at one moment: a connection that closes later was counted as open, not twice.
         clients = list(self._open)
         usages = {}
         for client_id, kept in list(self._closed.items()):
@@ -140,7 +140,7 @@ class ClientLedger:
 async def _most(
     usages: Iterable[tuple[str, Usage]], rest: Usage, slices: Slices
 ) -> list[ClientRow]:
-    """Sort out who is told apart; the rest is added to `rest`."""
+    """Select the ids that get rows of their own; add the others to `rest`."""
     # The number makes each entry differ, so that usages are never compared.
     top: list[tuple[int, int, str, Usage]] = []
     for number, (client_id, usage) in enumerate(usages):

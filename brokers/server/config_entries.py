@@ -3,8 +3,8 @@
 Knows the tables of `cluster` and what the image and the start of this broker set, and nothing of
 requests. A value comes from the closest source that has one: the topic, this broker while it runs,
 all brokers while they run, the start of this broker, the default. The order of sources and the
-rule of which of them are told are Kafka's, oddities included: a key that has other spellings
-(log.retention.ms, .minutes, .hours) tells none of them until its own spelling is set.
+rule of which of them are shown are Kafka's, oddities included: a key that has other spellings
+(log.retention.ms, .minutes, .hours) shows none of them until its own spelling is set.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ DELETE_TOPICS: Final = "delete.topic.enable"
 
 
 class Source(IntEnum):
-    """Kafka's numbers of where a value comes from."""
+    """Kafka's numbers for the sources of a value."""
 
     TOPIC = 1
     THIS_BROKER = 2  # while it runs
@@ -33,7 +33,7 @@ class Source(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A source that has a value, and what it calls the key."""
+    """The value of one source, and the source's name for the key."""
 
     key: str
     value: str
@@ -42,7 +42,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key. `told` begins with the source that decides; nobody may have said anything."""
+    """One key. `told` begins with the source that decides; it may be empty."""
 
     key: str
     value: str | None
@@ -64,7 +64,7 @@ def is_enabled(context: Context, key: str) -> bool:
 def topic_entries(
     context: Context, configs: Mapping[str, str], keys: Sequence[str] | None = None
 ) -> Iterator[Entry]:
-    """All keys of a topic on which `configs` are set, or those of `keys` that there are."""
+    """Yield the keys of a topic with `configs` set; all, or those of `keys` that exist."""
     spoken = _Spoken(context)
     values = topic_configs.effective(configs, spoken.broker_defaults)
     for row in topic_configs.ROWS.values():
@@ -81,18 +81,18 @@ def topic_entries(
 
 
 def broker_entries(context: Context, keys: Sequence[str] | None = None) -> Iterator[Entry]:
-    """All keys of this broker, or those of `keys` that there are."""
+    """Yield all keys of this broker, or those of `keys` that exist."""
     spoken = _Spoken(context)
     for row in broker_configs.ROWS.values():
         if keys is None or row.key in keys:
             told = spoken.of(row.key, _SPELLINGS.get(row.key, (row.key,)))
-            # Another spelling may have a value, which is then not this key's.
+            # The value of another spelling is not this key's.
             value = next((each.value for each in told if each.key == row.key), None)
             yield _entry(row, value, told, is_read_only=not row.is_dynamic)
 
 
 def cluster_entries(context: Context, keys: Sequence[str] | None = None) -> Iterator[Entry]:
-    """What is set for all brokers while they run."""
+    """Yield the configs that are set for all brokers while they run."""
     for key, value in context.image.configs_of(ResourceType.BROKER, "").items():
         row = broker_configs.ROWS.get(key)
         if row is not None and (keys is None or key in keys):
@@ -101,7 +101,7 @@ def cluster_entries(context: Context, keys: Sequence[str] | None = None) -> Iter
 
 
 def _spellings() -> dict[str, tuple[str, ...]]:
-    """The keys of a broker that say the same in other units, by each of them."""
+    """Map each broker key with synonyms in other units to all of these keys."""
     found: dict[str, tuple[str, ...]] = {}
     for row in topic_configs.ROWS.values():
         keys = tuple(synonym.key for synonym in row.synonyms)
@@ -127,7 +127,7 @@ def _entry(
 
 
 class _Spoken:
-    """What every source says about this broker's keys, read once for a request."""
+    """The values of this broker's keys by source, read once for a request."""
 
     __slots__ = ("_sources", "broker_defaults")
 
@@ -145,7 +145,7 @@ class _Spoken:
         )
 
     def of(self, key: str, spellings: Sequence[str]) -> tuple[Told, ...]:
-        """Everything said about a key in any spelling, from its own spelling on."""
+        """Return all values of a key in any spelling, its own spelling first."""
         told = [
             Told(key=spelling, value=said[spelling], source=source)
             for source, said in self._sources
@@ -162,7 +162,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
 
 
 def _identity(context: Context) -> dict[str, str]:
-    """What this broker was told, or found out, about itself at its start."""
+    """Return the values that this broker got, or found out, about itself at its start."""
     config = context.config
     number = str(context.broker_id)
     told = {

@@ -1,8 +1,8 @@
-"""What can be configured over the wire, and the checks that both requests to alter it share.
+"""Defines the configurable resources, and the checks that both requests to alter them share.
 
-Knows resources and not their keys: which keys there are, and which values they take, is decided by
-the store from the tables of `cluster`. Refused here is what contradicts itself, and what must be
-asked elsewhere.
+Knows resources and not their keys: the store decides from the tables of `cluster` which keys exist
+and which values they take. This module refuses requests that contradict themselves, and those that
+must be sent to another broker.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ _MAX_DIGITS: Final = 10
 
 
 class Kind(IntEnum):
-    """Kafka's numbers of what can be configured."""
+    """Kafka's numbers for the types of configurable resources."""
 
     TOPIC = 2
     BROKER = 4
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     GROUP = 32
 
 
-# Why a resource of this kind has no keys yet, and what Kafka says to a key that it does not know.
+# Why a resource of this kind has no keys yet, and Kafka's message for an unknown key.
 _WITHOUT_KEYS: Final[Mapping[int, tuple[ErrorCode, str]]] = {
     Kind.BROKER_LOGGER: (
         ErrorCode.INVALID_CONFIG,
@@ -58,7 +58,7 @@ _STORED: Final[Mapping[int, ResourceType]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One key of a request, with the operation as the wire has it."""
+    """One key of a request, with the operation as encoded on the wire."""
 
     key: str
     operation: int
@@ -67,7 +67,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """What a request wants of one resource."""
+    """The changes of one resource in a request."""
 
     kind: int
     name: str
@@ -76,7 +76,7 @@ class Alteration:
 
 
 def check_is_here(context: Context, name: str) -> None:
-    """Refuse the id of another broker: what a broker is told at its start, only it can tell."""
+    """Refuse the id of another broker: only that broker knows its start-up configs."""
     is_number = name.isascii() and name.isdigit() and len(name) <= _MAX_DIGITS
     if not is_number:
         raise KafkaError(
@@ -97,7 +97,7 @@ async def alter(
     *,
     validate_only: bool,
 ) -> list[A]:
-    """The answer about each resource, in order: of one, all keys change or none."""
+    """Alter resources and return a result for each, in order; of one, all keys change or none."""
     twice = repeated(_key(alteration) for alteration in alterations)
     parts = [
         _part(context, alteration, is_repeated=_key(alteration) in twice)

@@ -1,8 +1,8 @@
-"""What every handler of one broker works with: the parts of the broker, and what the cluster is.
+"""Gives handlers the parts of their broker and the current metadata image.
 
-Holds no rules. `image` is replaced whole by each change that arrives; a handler reads it once and
-stays with what it read. Handlers of data ask `is_serving` first: a broker that has not registered,
-or has not applied what the cluster had decided by then, leads nothing.
+Holds no rules. Each change that arrives replaces `image` as a whole; a handler reads it once and
+keeps that version. Handlers of data check `is_serving` first: a broker that has not registered, or
+has not applied the metadata of that moment, leads nothing.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from brokers.server.fetch_sessions import FetchSessions
     from brokers.server.producer_ids import ProducerIds
 
-# How long an accepted change may take to be seen here before it is answered all the same: it has
+# How long to wait until an accepted change is applied here before it is answered anyway: it has
 # happened, and a link that is down must not turn it into a failure.
 MAX_VISIBLE_SECONDS: Final = 1.0
 
@@ -63,7 +63,7 @@ class Context:
         "store",
     )
 
-    # Set by whoever makes this, since it looks into it.
+    # Set by the creator of this context, since it needs the context itself.
     groups: "GroupCoordinator"
 
     def __init__(
@@ -101,7 +101,7 @@ class Context:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def applied(self, version: int) -> None:
-        """All of this broker has followed the image to this version: those who waited go on."""
+        """Resume waiting callers: all of this broker has applied the image of this version."""
         self._applied = version
         waiting, self._waiting = self._waiting, []
         for wanted, future in waiting:
@@ -111,7 +111,7 @@ class Context:
                 future.set_result(None)
 
     async def wait_applied(self, version: int) -> None:
-        """Returns once this broker has applied the version; bounded by the tasks that may wait."""
+        """Wait until this broker has applied the version; the limit of tasks bounds the waiters."""
         if self._applied >= version:
             return
         future = self.loop.create_future()
@@ -131,9 +131,9 @@ class Context:
         timeout_ms: int,
         validate_only: bool = False,
     ) -> list[Outcome]:
-        """What became of each action, in order. What was accepted can be seen here afterwards.
+        """Return the outcome of each action, in order, once accepted changes are applied here.
 
-        No answer in time, or none at all, is an outcome of REQUEST_TIMED_OUT.
+        If the store does not answer in time, the outcome is REQUEST_TIMED_OUT.
         """
         proposals = [
             Proposal(

@@ -1,7 +1,7 @@
 """Finds a group's coordinator, and the group's shard where that is this broker.
 
-Knows which partition of the internal topic keeps a group, who leads it, and has the topic created
-when a coordinator is asked for the first time. What a group is, its shard knows.
+Knows which partition of the internal topic holds a group and which broker leads it, and has the
+topic created when a coordinator is requested for the first time. The shard knows the group itself.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from brokers.server.context import Context
 
 GROUPS_TOPIC: Final = "__consumer_offsets"
-# How long the topic may take to be there; who asked is told to ask again.
+# How long the creation of the topic may take; after that the client is told to retry.
 CREATION_WAIT_MS: Final = 3_000
-# Groups whose place is remembered: to find it takes a microsecond for every twenty characters.
+# Groups whose partition is cached: computing it takes a microsecond for every twenty characters.
 MAX_PLACES: Final = 4_096
-# Longer names are no use to anyone, and must not fill that memory.
+# Longer names have no practical use, and must not fill that cache.
 _LONGEST_KEPT: Final = 256
 
 _place = lru_cache(maxsize=MAX_PLACES)(partition_of)
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class GroupCoordinator:
-    """The groups of one broker, and the way to those of others. Belongs to the event loop."""
+    """The groups of one broker, and the coordinators of others. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class GroupCoordinator:
     def submit(
         self, group_id: str, operation: Operation[GroupShard], done: Callable[[Answer], None]
     ) -> None:
-        """Does something with a group that is here; `done` is told once, perhaps at once."""
+        """Run an operation on a group of this broker; `done` is called once, perhaps at once."""
         try:
             index = self._here(group_id)
         except KafkaError as error:
@@ -71,25 +71,25 @@ class GroupCoordinator:
             self._runtime.submit(index, operation, done)
 
     def look(self, group_id: str, query: Callable[[GroupShard], T]) -> T:
-        """What is committed of a group that is here; KafkaError where it is not, or not yet."""
+        """Query the committed state of a group; KafkaError if it is not here, or not yet."""
         return self._runtime.look(self._here(group_id), query)
 
     def shards(self) -> Iterator[tuple[int, GroupShard]]:
-        """The shards that are here and can be asked."""
+        """Yield the shards of this broker that are loaded."""
         return self._runtime.active()
 
     @property
     def parked(self) -> int:
-        """Members that wait for others."""
+        """The number of members that wait for other members."""
         return self._runtime.parked
 
     @property
     def is_loading(self) -> bool:
-        """Whether there are groups here of which nobody knows yet."""
+        """Whether some groups of this broker are not loaded yet."""
         return ShardState.LOADING in self._runtime.states().values()
 
     def node_of(self, group_id: str) -> Broker:
-        """The broker that coordinates a group."""
+        """Return the broker that coordinates a group."""
         image = self._context.image
         topic = self._topic()
         leader = topic.partitions[_index_in(topic, group_id)].leader
@@ -102,7 +102,7 @@ class GroupCoordinator:
         return broker
 
     async def ensure_topic(self, call: Call) -> None:
-        """Returns once the topic is there; KafkaError while it is not."""
+        """Create the topic if it is missing; KafkaError if it cannot be created now."""
         if not self._context.is_serving:
             raise _not_available("this broker has not joined the cluster yet")
         if GROUPS_TOPIC in self._context.image.topics:
@@ -110,7 +110,7 @@ class GroupCoordinator:
         if self._creating is None:
             self._creating = self._context.loop.create_task(self._create(call))
             self._creating.add_done_callback(self._created)
-        # All who wait share one request; one who leaves must not end it for the others.
+        # All waiters share one request; one that is cancelled must not end it for the others.
         await asyncio.shield(self._creating)
 
     async def _create(self, call: Call) -> None:
@@ -135,13 +135,13 @@ class GroupCoordinator:
     def _created(self, task: "asyncio.Task[None]") -> None:
         self._creating = None
         if not task.cancelled():
-            task.exception()  # Whoever waits has it; who comes next tries again.
+            task.exception()  # Waiters have got it; the next caller tries again.
 
     def _here(self, group_id: str) -> int:
-        """The partition of a group that others may have sent a client here for.
+        """Return the partition of a group that other brokers may have sent a client here for.
 
-        The cluster may know before this broker does that it coordinates the group. It is not sent
-        away then: librdkafka's admin client does not survive it.
+        The cluster may know before this broker does that it coordinates the group. The client is
+        not redirected then: librdkafka's admin client does not survive that.
         """
         topic = self._context.image.topics.get(GROUPS_TOPIC)
         if topic is None or not self._context.is_serving:
@@ -164,7 +164,7 @@ class GroupCoordinator:
 
 
 def _index_in(topic: Topic, group_id: str) -> int:
-    """Which of the topic's partitions keeps the group."""
+    """Return which of the topic's partitions holds the group."""
     length, count = len(group_id), len(topic.partitions)
     if length <= _LONGEST_KEPT:
         return _place(group_id, count)
@@ -177,7 +177,7 @@ def _index_in(topic: Topic, group_id: str) -> int:
 
 
 def group_settings(defaults: Mapping[str, str]) -> GroupSettings:
-    """What a broker was started with, which has been checked."""
+    """Read the group settings from the broker's configs, which have been checked."""
 
     def text(key: str) -> str:
         row = broker_configs.ROWS[key]
@@ -202,7 +202,7 @@ def group_runtime(
     loop: asyncio.AbstractEventLoop,
     on_trouble: Trouble,
 ) -> Runtime[GroupShard]:
-    """The runtime of the groups of one broker."""
+    """Create the runtime of the groups of one broker."""
 
     def made(_index: int, image: ClusterImage) -> GroupShard:
         return GroupShard(image, settings, _new_id, tally=tally)

@@ -1,9 +1,9 @@
-"""One broker as a process: `python -m brokers.server`.
+"""Runs one broker as a process: `python -m brokers.server`.
 
-The composition root: reads the configuration, makes the real clock, the real files and the link to
-this host's agent, and hands them to a `Broker`. Knows Django as little as anything below it. Exit
-codes are for the supervisor: 0 only after a stop that was asked for, 1 for anything that went
-wrong, with one line that says what to do, and 2 for a configuration that makes no sense.
+The composition root: reads the configuration, creates the real clock, the real files and the link
+to this host's agent, and passes them to a `Broker`. Does not import Django. Exit codes are for the
+supervisor: 0 only after a requested stop, 1 for any failure, with one line that says what to do,
+and 2 for an invalid configuration.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ STOPPED: Final = 0
 FAILED: Final = 1
 MISCONFIGURED: Final = 2
 
-# Next to nothing here forms cycles, and a whole collection over many connections and partitions
-# takes tens of milliseconds: it must be rare, and the small ones seldom.
+# Almost no objects here form cycles, and a full collection over many connections and partitions
+# takes tens of milliseconds: it must be rare, and so must the small ones.
 GC_THRESHOLDS: Final = (10_000, 20, 50)
 
 
 def main() -> int:
-    """The exit code of the process."""
+    """Run the broker and return the exit code of the process."""
     clock = SystemClock()
     journal = Log(clock, component="broker", pid=os.getpid())
     try:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def check_defaults(config: BrokerConfig) -> None:
-    """Refuses broker configs that are none, before anything goes by them."""
+    """Refuse invalid broker configs before any of them is used."""
     for key, text in config.defaults.items():
         fault = wrong(key, text, NUMBERS)
         if fault is not None:
@@ -80,7 +80,7 @@ async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
 
 
 def _settle(config: BrokerConfig, ready: Ready) -> None:
-    """The broker serves: what lives now lives as long as the process."""
+    """Freeze the objects that exist once the broker serves: they live as long as the process."""
     _tell_ready(config.ready_fd, ready)
     gc.collect()
     gc.freeze()
@@ -88,7 +88,7 @@ def _settle(config: BrokerConfig, ready: Ready) -> None:
 
 
 def _note_stray(journal: Log, context: dict[str, Any]) -> None:
-    """What escaped from a callback or from a task that nobody waits for."""
+    """Log an exception from a callback or from a task that is not awaited."""
     error = context.get("exception")
     if isinstance(error, Exception):
         journal.bug("loop.failed", error, message=context.get("message"))
@@ -97,7 +97,7 @@ def _note_stray(journal: Log, context: dict[str, Any]) -> None:
 
 
 def _tell_ready(fd: int, ready: Ready) -> None:
-    """The one line of the ready protocol, for whoever started this process."""
+    """Write the one line of the ready protocol to the process that started this one."""
     if fd < 0:
         return
     line = {
@@ -106,7 +106,7 @@ def _tell_ready(fd: int, ready: Ready) -> None:
         "port": ready.port,
         "inspection_port": ready.inspection_port,
     }
-    # Nobody listens any more: that is no reason to stop.
+    # A reader that has gone is no reason to stop.
     with suppress(OSError):
         os.write(fd, (json.dumps(line) + "\n").encode())
         os.close(fd)

@@ -1,4 +1,4 @@
-"""How many files and sockets this process may have open, and how many of them are for clients."""
+"""Raises this process's limit of open files, and computes how many are left for clients."""
 
 import resource
 from typing import Final
@@ -10,13 +10,13 @@ SPARE: Final = 64
 
 
 def raise_limit() -> None:
-    """Takes all that the system allows this process; to be called before logs are opened."""
+    """Raise the limit to what the system allows; call this before logs are opened."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def for_clients() -> int:
-    """What is left when logs have their share."""
+    """Return the number of descriptors that logs leave for clients."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 2**31 - 1

@@ -1,4 +1,4 @@
-"""From a request to its handler: the row of its API, its codec, its time.
+"""Passes each request to its handler: finds its API, decodes it, and measures its time.
 
 Knows handlers as modules with `SERVED` and `handle`, and nothing of what they do. A plain function
 is called at once, on the event loop: that is the hot path, and costs no task. A coroutine function
@@ -27,8 +27,8 @@ from brokers.server.quirks import MENDS
 from brokers.server.served_api import Served
 
 # Coroutines that may run at the same time in a queue. There is one for those that may wait for the
-# cluster's metadata, so that an agent that hangs keeps no reader from its offsets, and one for
-# those that only let others have their turn.
+# cluster's metadata, so that an agent that hangs does not keep readers from their offsets, and one
+# for those that only yield to other requests.
 MAX_RUNNING: Final = 64
 # Requests that may wait for one of those to end; each holds a decoded request of an admin's size.
 MAX_WAITING: Final = 10_000
@@ -44,7 +44,7 @@ class HandlerModule(Protocol):
 
 
 class Queue:
-    """Coroutines that run, and requests that wait until one of them ends."""
+    """Running coroutines, and requests that wait until one of them ends."""
 
     __slots__ = ("running", "waiting")
 
@@ -69,9 +69,9 @@ class Route:
         self.codecs: dict[int, tuple[Codec[Any], Codec[Any]]] = {}
 
     def codec_pair(self, version: int) -> tuple[Codec[Any], Codec[Any]] | None:
-        """The codecs of a version that is asked for the first time; None where it is not served.
+        """Return the codecs of a version on its first use; None if it is not served.
 
-        Only ApiVersions comes this far with one: its handler answers in the form of version 0.
+        Only ApiVersions gets here with such a version: its handler answers in version 0.
         """
         api = self.api
         if not api.serves(version):
@@ -83,7 +83,7 @@ class Route:
 
 
 class Dispatch:
-    """Routes of all APIs that are given; needs `run` to be running for those with coroutines."""
+    """Routes requests to handlers; `run` has to run for handlers that are coroutines."""
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class Dispatch:
             self._routes[api.key] = Route(module, api, seconds, queues[module.SERVED.waits])
         self.apis = {key: route.api for key, route in self._routes.items()}
         context.apis = self.apis
-        # The way around all of this, for what needs none of it.
+        # The faster path for requests that need none of this.
         self.express = Express(context, self.apis, lanes)
 
     async def run(self) -> None:
-        """Runs the handlers that wait, until it is cancelled; they are cancelled with it."""
+        """Run waiting handlers until cancelled; that cancels the handlers too."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             await asyncio.get_running_loop().create_future()
 
     def handle(self, client: Client, request: Request, now: float) -> None:
-        """Handles a request of this client; ProtocolError where its bytes are no request."""
+        """Handle a request of this client; ProtocolError if its bytes are not a request."""
         route = self._routes[request.api.key]
         call = Call(request, client, now)
         pair = route.codecs.get(request.version) or route.codec_pair(request.version)
@@ -132,7 +132,7 @@ class Dispatch:
             if pair is None or call.is_done or call.closed_callback is not None:
                 call.answer(answer)
                 return
-            # The same as `call.answer`, without the way there: the hottest path of the broker.
+            # The same as `call.answer`, without its indirection: the hottest path of the broker.
             call.is_done = True
             buffers = self._encoded(route, pair[1], answer, call)
             if buffers is None:
@@ -143,14 +143,14 @@ class Dispatch:
             self._failed(call, error)
 
     def encode(self, call: Call, message: Message) -> list[Sized] | None:
-        """The bytes of an answer; None where it cannot be encoded, which is a handler's bug."""
+        """Encode a response; None if it cannot be encoded, which is a handler's bug."""
         route = self._routes[call.request.api.key]
         pair = route.codecs.get(call.version) or route.codec_pair(call.version)
         encoder = pair[1] if pair is not None else codec(route.api.response, 0)
         return self._encoded(route, encoder, message, call)
 
     def observe(self, call: Call) -> None:
-        """Takes note of the time of an answer that needed no encoding."""
+        """Record the time of a response that needed no encoding."""
         self._routes[call.request.api.key].seconds.observe(self._now() - call.started)
 
     def _encoded(

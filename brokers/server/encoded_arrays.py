@@ -1,10 +1,9 @@
-"""Answers put together from elements that were encoded one by one.
+"""Builds responses from array elements that are encoded one by one.
 
-Knows no API. The codec encodes a message at one go; where an answer is one long array, that keeps
-everybody else waiting, or does the same work again for every client. Here an element becomes bytes
-by itself, in whatever turn of the loop, and the answer is the message around it with the bytes put
-in. Nothing is known of the wire but that the array stands where its field does, and that what
-follows it has a fixed size.
+Knows no API. The codec encodes a message in one go; for a long array that makes other clients wait,
+or repeats the same work for every client. Here each element is encoded separately, in any turn of
+the loop, and inserted into the encoded message around it. The only assumptions about the wire are
+that the array is encoded where its field is, and that the bytes after it have a fixed size.
 """
 
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ class EncodedArray(Generic[M]):
         self._field = field
 
     def element(self, one: Message, version: int) -> bytes:
-        """The bytes that one element takes in a message of this version."""
+        """Encode one element as in a message of this version."""
         frame = self._message()
         setattr(frame, self._field, [one])
         whole = b"".join(codec(self._message, version).encode(frame))
@@ -36,7 +35,7 @@ class EncodedArray(Generic[M]):
         return whole[before : len(whole) - after]
 
     def whole(self, frame: M, version: int, elements: Sequence[bytes]) -> bytes:
-        """The message with encoded elements in the place of the none that `frame` holds."""
+        """Encode `frame`, whose array is empty, with the encoded elements in the array's place."""
         assert not getattr(frame, self._field), "all elements are given as bytes"
         encoded = b"".join(codec(self._message, version).encode(frame))
         end = len(encoded) - _around(self._message, self._field, version)[1]
@@ -47,7 +46,7 @@ class EncodedArray(Generic[M]):
 
 @cache
 def _around(message: type[Message], name: str, version: int) -> tuple[int, int]:
-    """How many bytes stand before the array's first element where all else has its default, and
+    """Count the bytes before the array's first element if all else has its default, and
     after its last one in any message.
     """
     names = [field.name for field in message.FIELDS]

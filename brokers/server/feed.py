@@ -1,8 +1,8 @@
-"""What changes in this broker: partitions, groups, traffic; in numbered steps, for who watches it.
+"""Serves the changes of partitions, groups and traffic to watchers, in numbered steps.
 
-A watcher asks for all that came after a number. It gets the steps since then, or a snapshot where
-they are gone or it is new. Nothing is looked at while nobody asks: the first question in a second
-takes a sample, in slices, and everyone who asks within it shares that.
+A watcher requests all changes after a number. It gets the steps since then, or a snapshot if they
+are gone or the watcher is new. Without requests no samples are taken: the first request in a second
+takes a sample, in slices, and all requests within that second share it.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from brokers.server.traffic_feed import (
     TrafficFeed,
 )
 
-# A sample is as good as new for this long.
+# A sample counts as current for this long.
 FRESH_SECONDS: Final = 0.9
 # Rows of all steps that are kept: a watcher that comes every second or two needs one or two steps,
 # and 50,000 rows take some 10 MB.
@@ -45,13 +45,13 @@ MAX_STEPS: Final = 300
 # topic, index, log start, high watermark, end, bytes on the disk
 Row = tuple[str, int, int, int, int, int]
 COLUMNS: Final = ("topic", "index", "log_start", "high_watermark", "end", "bytes")
-# None: the system does not tell.
+# None: the system does not provide it.
 Totals: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one sample found changed since the one before."""
+    """The changes between one sample and the one before."""
 
     number: int
     ms: int
@@ -70,7 +70,7 @@ class Feed:
     """Belongs to the event loop."""
 
     def __init__(self, context: Context) -> None:
-        self.run = os.urandom(8).hex()  # numbers of another run mean nothing
+        self.run = os.urandom(8).hex()  # numbers of another run are meaningless
         self.number = 0
         self._context = context
         self._groups = GroupFeed(context)
@@ -88,7 +88,7 @@ class Feed:
         self._delays: list[int] = []  # of the loop, as counted when the last sample was taken
 
     async def read(self, run: str, since: int) -> Iterator[str]:
-        """JSON in pieces: the steps after `since`, or a snapshot where those are not to be had."""
+        """Yield JSON in pieces: the steps after `since`, or a snapshot if those are gone."""
         await self._refresh()
         first = self._steps[0].number if self._steps else self.number + 1
         if run == self.run and first - 1 <= since <= self.number:
@@ -99,7 +99,7 @@ class Feed:
         self._groups.close()
 
     async def _refresh(self) -> None:
-        """A sample that is fresh enough, taken by the first who asks."""
+        """Make sure that the sample is fresh; the first caller takes a new one."""
         clock = self._context.clock
         if self._sampling is not None:
             await asyncio.shield(self._sampling)
@@ -113,7 +113,7 @@ class Feed:
             self._sampled = clock.monotonic()
         finally:
             if self._is_torn:
-                # Whoever took it has left meanwhile, and part of what was found with it.
+                # The caller that took it was cancelled, and part of its findings is lost.
                 self._begin_anew()
             self._sampling.set_result(None)
             self._sampling = None
@@ -148,7 +148,7 @@ class Feed:
         self._is_torn = False
 
     def _begin_anew(self) -> None:
-        """Nobody can go on from what was told before: the number of no step comes in between."""
+        """Skip a number, so that no watcher can continue from earlier steps."""
         self._steps.clear()
         self._kept_rows = 0
         self.number += 1
@@ -178,7 +178,7 @@ class Feed:
                 break
 
     def _rates(self) -> Totals:
-        """Per second, since the sample before."""
+        """Return rates per second since the sample before."""
         metrics, now = self._context.metrics, self._context.clock.monotonic()
         requests = sum(histogram.count for histogram in metrics.requests.values())
         counts = (now, metrics.bytes_in, metrics.bytes_out, requests)
@@ -192,7 +192,7 @@ class Feed:
         return {**rates, "connections": metrics.connections, "partitions": len(self._rows)}
 
     def _sizes(self, log_bytes: int) -> Totals:
-        """What the broker takes, and how late its loop was since the sample before."""
+        """Return the broker's memory and disk use, and its loop delay since the sample before."""
         size, free = disk_bytes(self._context.config.log_dir) or (None, None)
         counts = self._context.metrics.loop_delay.counts
         before, self._delays = self._delays or [0] * len(counts), list(counts)
@@ -224,7 +224,7 @@ class Feed:
         return json.dumps(head)[:-1]
 
     def _snapshot(self) -> Iterator[str]:
-        """All that there is now, however slowly it is taken."""
+        """Take a snapshot of the current state; its parts may be of slightly different moments."""
         rows, groups = list(self._rows.values()), self._groups.snapshot()
         return self._told(rows, self._traffic.snapshot(), groups)
 
@@ -254,7 +254,7 @@ class Feed:
 
 
 def _p99_ms(counts: list[int]) -> float | None:
-    """Return the bound of the bucket that holds the 99th percentile; None where nothing is."""
+    """Return the bound of the bucket with the 99th percentile; None if all are empty."""
     left = sum(counts) * 99 / 100
     if not left:
         return None

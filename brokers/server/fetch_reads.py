@@ -1,6 +1,6 @@
-"""Reads what a fetch asks for, partition by partition, within the limits of its answer.
+"""Reads the partitions of a fetch, one by one, within the limits of its response.
 
-Knows no sessions, no waiting and no order of answers. Records are not read here: an answer holds
+Knows no sessions, no waiting and no order of responses. Records are not read here: a response holds
 the ranges of files from which the kernel will send them, and every range must be released, by the
 connection that sent it or by `release`.
 """
@@ -29,31 +29,31 @@ _FIRST_WITH_STORAGE_ERROR: Final = 6
 _FIRST_WITH_ZSTD: Final = 10
 FIRST_WITH_IDS: Final = 13
 
-# Of one partition, for clients too old for zstd: each batch must be looked at, for about 2 µs, and
-# the smallest are 70 bytes. It is what clients ask for by default.
+# Of one partition, for clients too old for zstd: each batch must be inspected, in about 2 µs, and
+# the smallest have 70 bytes. It is what clients request by default.
 MAX_INSPECTED_BYTES: Final = 1024 * 1024
 
-# Errors that need not be told at once: a client that is faster than its metadata asks again and
-# again, and would do so without a pause.
+# Errors that need no immediate response: a client with outdated metadata retries, and would do so
+# without a pause.
 _UNHURRIED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-# Where nothing was found out, numbers say so.
+# Numbers that stand for unknown values.
 _UNKNOWN: Final = -1
 
 
 class Reading:
-    """What one pass over the partitions of a fetch found. `data` is in their order."""
+    """The result of one pass over the partitions of a fetch. `data` is in their order."""
 
     __slots__ = ("data", "is_hurried", "sent", "size", "watched")
 
     def __init__(self) -> None:
-        self.data: list[PartitionData | None] = []  # None: the client knows already
+        self.data: list[PartitionData | None] = []  # None: unchanged for the client
         self.size = 0  # bytes of records
-        self.is_hurried = False  # something in it must be told at once
+        self.is_hurried = False  # something in it must be sent at once
         self.watched: list[Partition] = []  # those that could be read
         self.sent: list[tuple[Partition, int]] = []  # bytes of records by partition, for the feed
 
     def release(self) -> None:
-        """Lets go of the files of an answer that is not sent."""
+        """Release the files of a response that is not sent."""
         for data in self.data:
             if data is not None and isinstance(data.records, FileRange):
                 data.records.release()
@@ -68,9 +68,9 @@ def read(
     isolation_level: int,
     is_going: bool = False,
 ) -> Reading:
-    """One pass; the first batch found is taken however large it is (KIP-74).
+    """Read all partitions once; the first batch is taken regardless of its size (KIP-74).
 
-    With `is_going`, what a session's client knows already is passed over.
+    With `is_going`, partitions without news for a session's client are skipped.
     """
     found = Reading()
     try:
@@ -84,7 +84,7 @@ def read(
             is_going=is_going,
         )
     except BaseException:
-        # Files that are held for nobody could never be deleted.
+        # Files that stay held could never be deleted.
         found.release()
         raise
     return found
@@ -117,7 +117,7 @@ def _read_into(
                 found.watched.append(partition)
                 found.data.append(None)
                 continue
-            # First, since what fails behind a read would leave its file held.
+            # First, since a failure after a read would leave its file held.
             aborted = (
                 _aborted(partition, wanted.fetch_offset)
                 if isolation_level == READ_COMMITTED
@@ -135,9 +135,9 @@ def _read_into(
 
 
 def _is_known(partition: Partition, interest: Interest) -> bool:
-    """Whether a reader at the end of a partition was told last how it still is.
+    """Whether a reader at the end of a partition already has its current state.
 
-    Most partitions of a large session are so most of the time, and cost no answer then.
+    That holds for most partitions of a large session, which then need no entry in the response.
     """
     wanted, high_watermark = interest.wanted, partition.high_watermark
     return (
@@ -149,7 +149,7 @@ def _is_known(partition: Partition, interest: Interest) -> bool:
 
 
 def refusal(index: int, code: ErrorCode, version: int) -> PartitionData:
-    """What a partition is answered with that cannot be read."""
+    """Return the response for a partition that cannot be read."""
     if code is ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_WITH_STORAGE_ERROR:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     return PartitionData(
@@ -191,7 +191,7 @@ def _read_one(
         found.sent.append((partition, length))
         data.records = FileRange(piece)
         if not partition.is_all_read_by(piece):
-            # To wait for bytes that are there, and only did not fit, would help nobody.
+            # Waiting would not help: the bytes are there and only did not fit.
             found.is_hurried = True
     else:
         piece.release()
@@ -199,7 +199,7 @@ def _read_one(
 
 
 def _diverging(partition: Partition, epoch: int, offset: int) -> EpochEndOffset | None:
-    """Where the reader's history parts from the log's, if it does (KIP-595, KIP-320)."""
+    """Return where the reader's history diverges from the log's, if it does (KIP-595, KIP-320)."""
     found, end_offset = partition.epoch_end(epoch)
     if found == NO_EPOCH:
         raise KafkaError(
@@ -217,7 +217,7 @@ def _diverging(partition: Partition, epoch: int, offset: int) -> EpochEndOffset 
 
 
 def _length_without_zstd(partition: Partition, piece: LogSlice, version: int) -> int:
-    """How much of a piece an old client can read; UNSUPPORTED_COMPRESSION_TYPE if that is none."""
+    """Return the bytes that an old client can read; UNSUPPORTED_COMPRESSION_TYPE if none."""
     position = 0
     try:
         while position < piece.length:
@@ -237,7 +237,7 @@ def _length_without_zstd(partition: Partition, piece: LogSlice, version: int) ->
 
 
 def _aborted(partition: Partition, offset: int) -> list[AbortedTransaction]:
-    """Those that a log brought along from elsewhere may hold, by offset; none are made here yet."""
+    """Return the aborted transactions of a log copied from elsewhere; none are made here yet."""
     found = partition.aborted_transactions(offset, partition.last_stable_offset)
     return [
         AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)

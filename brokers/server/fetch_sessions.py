@@ -1,8 +1,8 @@
-"""Fetch sessions: what a consumer reads is remembered, so that it names only what has changed.
+"""Remembers what each consumer reads, so that its requests name only changes: fetch sessions.
 
-KIP-227, with Kafka's rules of who may stay. Knows no logs and sends nothing: a handler asks what a
-request is about, reads, and says what it answered. A broker may always refuse a session, and the
-client then names all its partitions each time; so all limits here end in that.
+KIP-227, with Kafka's eviction rules. Knows no logs and sends nothing: a handler gets the plan of a
+request, reads, and reports what it answered. A broker may always refuse a session, and the client
+then names all its partitions each time; so all limits here end in a refusal.
 """
 
 import random
@@ -29,12 +29,12 @@ Key = tuple[str | bytes, int]
 
 
 class Interest:
-    """One partition that a client reads, and what it was told of it last."""
+    """One partition that a client reads, and the state that it was sent last."""
 
     __slots__ = ("high_watermark", "last_stable_offset", "log_start_offset", "name", "wanted")
 
     def __init__(self, name: str | bytes, wanted: FetchPartition) -> None:
-        self.name = name  # the topic's, or its id where the client speaks of ids
+        self.name = name  # the topic's name, or its id if the client uses ids
         self.wanted = wanted
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
 
@@ -43,7 +43,7 @@ class Interest:
         return self.name, self.wanted.partition
 
     def has_news(self, data: PartitionData) -> bool:
-        """Whether an answer must name this partition."""
+        """Whether a response must include this partition."""
         return (
             data.error_code != ErrorCode.NONE
             or bool(data.records)
@@ -54,14 +54,14 @@ class Interest:
         )
 
     def told(self, data: PartitionData) -> None:
-        """Notes what an answer says. After an error, the next one is told again, good or bad."""
+        """Record the state that is sent. After an error, the next state is sent in any case."""
         self.high_watermark = data.high_watermark
         self.last_stable_offset = data.last_stable_offset
         self.log_start_offset = data.log_start_offset
 
 
 class FetchSession:
-    """What one client reads over many requests."""
+    """The partitions that one client reads over many requests."""
 
     __slots__ = ("created", "epoch", "id", "interests", "last_used", "speaks_of_ids")
 
@@ -71,20 +71,20 @@ class FetchSession:
         self.id = number
         self.epoch = 1  # that the next request must have
         self.speaks_of_ids = speaks_of_ids
-        # In the order in which they are read: whoever got records goes to the end of it, so that
-        # one busy partition does not use up every answer.
+        # In the order in which they are read: a partition that sent records moves to the end, so
+        # that one busy partition does not use up every response.
         self.interests = {interest.key: interest for interest in interests}
         self.created = self.last_used = now
 
     def served(self, interest: Interest) -> None:
-        """Records of this partition were sent: others come first the next time."""
+        """Move a partition whose records were sent behind the others."""
         kept = self.interests.pop(interest.key, None)
         if kept is not None:
             self.interests[interest.key] = kept
 
 
 class FetchPlan:
-    """What one request reads: a session's partitions, or just those that it names."""
+    """The partitions that one request reads: those of a session, or just those that it names."""
 
     __slots__ = ("can_open", "interests", "session")
 
@@ -108,7 +108,7 @@ class FetchSessions:
         max_remembered: int = MAX_REMEMBERED,
     ) -> None:
         self._clock = clock
-        # Not a secret; it only keeps clients apart that mix up their brokers.
+        # Not a secret; it only detects clients that confuse their brokers.
         self._rng = rng or random.SystemRandom()
         self._max_sessions = max_sessions
         self._max_remembered = max_remembered
@@ -119,7 +119,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def plan(self, request: FetchRequest, *, speaks_of_ids: bool) -> FetchPlan:
-        """What a request is about; KafkaError where it may not go on with its session."""
+        """Return the plan of a request; KafkaError if it may not continue its session."""
         session_id, epoch = request.session_id, request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
@@ -155,7 +155,7 @@ class FetchSessions:
         return FetchPlan(list(session.interests.values()), session, can_open=False)
 
     def open(self, interests: list[Interest], *, speaks_of_ids: bool) -> int:
-        """Begins a session over these partitions; 0 where there is no room for it."""
+        """Open a session for these partitions; return its id, or 0 if there is no room for it."""
         size = len(interests)
         if not size or size > self._max_remembered:
             return NO_SESSION
@@ -176,7 +176,7 @@ class FetchSessions:
         return number
 
     def _evictable(self, size: int) -> FetchSession | None:
-        """Who must go for a session of so many partitions: the forgotten, then the smaller."""
+        """Return the session to evict for one of this size: an unused one, else a smaller one."""
         now = self._clock.monotonic()
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now - oldest.last_used > EVICTION_SECONDS:

@@ -1,7 +1,7 @@
-"""A piece of a log on its way to a client: the kernel copies it from the file to the socket.
+"""Represents a range of a log file that the kernel copies to a client's socket.
 
-Stands in a Fetch answer where record data belongs. The codec asks for its length and passes it on;
-the connection sends it and lets go of the file, also when the client is gone before.
+Takes the place of record data in a Fetch response. The codec reads its length and passes it on; the
+connection sends it and releases the file, also if the client disconnects before.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from brokers.storage.reads import LogSlice
 
 
 class FileRange:
-    """Wraps a slice that is not empty; an empty one has nothing to send and is `b""`."""
+    """Wraps a non-empty slice; an empty one is represented by `b""`."""
 
     __slots__ = ("_length", "_slice", "fd", "position")
 
@@ -27,7 +27,7 @@ class FileRange:
         return self._length
 
     def release(self) -> None:
-        """Lets go of the file. Any further call does nothing."""
+        """Release the file. Further calls do nothing."""
         piece, self._slice = self._slice, None
         if piece is not None:
             self.fd = -1
@@ -35,7 +35,7 @@ class FileRange:
 
 
 def release_all(value: object) -> None:
-    """Lets go of every range in an answer that will not be sent, or in its buffers."""
+    """Release every range in a response that will not be sent, or in its buffers."""
     if isinstance(value, FileRange):
         value.release()
     elif isinstance(value, Message):

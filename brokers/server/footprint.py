@@ -1,6 +1,6 @@
 """Measures the memory of this process, and the disk space of its log dir.
 
-Asks the kernel, which answers from memory: nothing here reads a disk or waits for one.
+Queries the kernel, which answers from memory: nothing here reads a disk or waits for one.
 """
 
 import os
@@ -14,7 +14,7 @@ _STATM_BYTES: Final = 256
 
 
 def memory_bytes() -> int | None:
-    """Return the resident memory of this process; None where the system does not tell."""
+    """Return the resident memory of this process; None if the system does not provide it."""
     with suppress(OSError, ValueError, IndexError):
         fd = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -25,9 +25,9 @@ def memory_bytes() -> int | None:
 
 
 def disk_bytes(path: str) -> tuple[int, int] | None:
-    """Return size and free room of a path's file system; None where it cannot be asked.
+    """Return size and free bytes of a path's file system; None if it cannot be read.
 
-    Free is what a process without special rights may still take.
+    Free bytes are those that a process without special rights may still use.
     """
     with suppress(OSError):
         told = os.statvfs(path)

@@ -1,9 +1,9 @@
-"""Adds groups to the feed: which this broker coordinates, and their members and commits.
+"""Adds to the feed the groups that this broker coordinates, with their members and commits.
 
-Knows nothing of steps that are kept, nor of who asks. A shard that has come since the last sample
-counts as changed from end to end, and one that has left as gone; of the others only what they have
-noted is looked at. Where a shard has noted too much, or nobody has asked for a while, it is not
-known what is gone: then a sample has no rows, and whoever asks needs a snapshot.
+Knows neither the stored steps nor the watchers. All groups of a shard that has come since the last
+sample count as changed, and those of one that has left as gone; of other shards only the changes
+that they have noted are read. If a shard had too many to note, or there was no request for a while,
+it is unknown what is gone: then a sample has no rows, and the watcher needs a snapshot.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from brokers.server.context import Context
 from brokers.server.json_pieces import array
 from brokers.server.member_feed import MemberChanges, MemberFeed
 
-# After this long without a question nothing is noted any more; watchers come every second or two.
+# After this long without a request nothing is noted any more; watchers poll every second or two.
 WATCH_SECONDS: Final = 60.0
 # Rows of one sample; beyond it a snapshot costs no more.
 MAX_CHANGES: Final = 50_000
-# Groups, and offsets, that a snapshot tells of: some 15 MB of text each.
+# The most groups, and offsets, in a snapshot: some 15 MB of text each.
 MAX_TOLD: Final = 200_000
 
 # group, type, state, epoch or generation, members, rebalances since the shard was loaded
@@ -42,7 +42,7 @@ NO_MEMBERS: Final = MemberChanges()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChanges:
-    """What one sample found."""
+    """The result of one sample."""
 
     groups: tuple[GroupRow, ...] = ()
     commits: tuple[CommitRow, ...] = ()
@@ -55,7 +55,7 @@ class GroupChanges:
         return len(self.groups) + len(self.commits) + gone + len(self.members)
 
     def json(self) -> Iterator[str]:
-        """As members of a JSON object."""
+        """Write the changes as members of a JSON object."""
         yield from array("groups", self.groups)
         yield ", "
         yield from array("groups_gone", self.groups_gone)
@@ -74,16 +74,16 @@ class GroupFeed:
         self._context = context
         self._shards: dict[int, GroupShard] = {}
         self._members = MemberFeed()
-        self._is_unsure = False  # what has happened since the last sample is not known
+        self._is_unsure = False  # the changes since the last sample are not known
         self._end: asyncio.TimerHandle | None = None
 
     async def sample(self, slices: Slices) -> GroupChanges | None:
-        """What has changed since the last one; None where only a snapshot can tell."""
+        """Return the changes since the last sample; None if only a snapshot has them."""
         self._put_off_end()
         active = dict(self._context.groups.shards())
         left = [shard for index, shard in self._shards.items() if active.get(index) is not shard]
         gathering = _Gathering(slices, self._members)
-        # Until its end, since whoever asks may leave in the middle of it.
+        # Until its end, since the caller may be cancelled in the middle of it.
         is_whole, self._is_unsure = not self._is_unsure, True
         limit = max(1, MAX_FACTS // max(1, len(active)))
         before, self._shards = self._shards, active
@@ -108,24 +108,24 @@ class GroupFeed:
         return gathering.changes() if is_whole else None
 
     def snapshot(self) -> Iterator[str]:
-        """All that there is, as members of a JSON object.
+        """Yield the whole state as members of a JSON object.
 
-        Members are those of the sample; groups and offsets are newer than it, or as old.
+        Members are those of the sample; groups and offsets may be newer than it.
         """
         members = self._members
         return _told(list(self._shards.values()), members.snapshot(), is_cut=members.is_cut)
 
     async def _look_at_all_members(self, slices: Slices) -> None:
-        """Nobody knows which groups have changed."""
+        """Read the members of all groups, since it is unknown which groups have changed."""
         self._members.clear()
         for shard in list(self._shards.values()):
             for group_id in _group_ids(shard):
                 await self._members.take(shard, group_id, slices)
                 await slices.breathe()
-        self._members.changes()  # of which nobody is told but by a snapshot
+        self._members.changes()  # discarded: only a snapshot contains these
 
     def close(self) -> None:
-        """Lets the shards note nothing any more."""
+        """Make the shards stop noting changes."""
         if self._end is not None:
             self._end.cancel()
             self._end = None
@@ -142,7 +142,7 @@ class GroupFeed:
 
 
 class _Gathering:
-    """The rows of one sample, each told once."""
+    """Collects the rows of one sample, each once."""
 
     def __init__(self, slices: Slices, members: MemberFeed) -> None:
         self._slices = slices
@@ -160,7 +160,7 @@ class _Gathering:
     async def take(
         self, shard: GroupShard, groups: Iterable[str], commits: Iterable[CommitKey]
     ) -> None:
-        """Rows of these as they are now, as many as may be told, and some more."""
+        """Add the current rows of these, up to the limit and a few more."""
         for group_id in groups:
             if len(self) > MAX_CHANGES:
                 return
@@ -173,12 +173,12 @@ class _Gathering:
             self._take_commit(key, _commit_row(shard, key))
             group_id = key[0]
             if group_id not in self._known_groups and shard.group(group_id) is None:
-                # Without a group of its own it comes and goes with what is committed.
+                # A group without members comes and goes with its offsets.
                 self._take_group(group_id, _group_row(shard, group_id))
             await self._slices.breathe()
 
     async def lose(self, groups: Iterable[str], commits: Iterable[CommitKey]) -> None:
-        """These were here; what has come back with another shard stays."""
+        """Mark these as gone, except those that have come back with another shard."""
         for group_id in groups:
             if len(self) > MAX_CHANGES:
                 return
@@ -244,7 +244,7 @@ def _told(shards: list[GroupShard], members: Iterator[str], *, is_cut: bool) -> 
 
 
 def _group_ids(shard: GroupShard) -> Iterator[str]:
-    """All groups of a shard as it is now, however slowly they are taken."""
+    """Yield all groups that a shard has now, even if the caller takes them slowly."""
     with_offsets = tuple(shard.offsets.groups())
     for group in shard.groups():
         yield group.id if isinstance(group, ConsumerGroup) else group.group_id
@@ -274,7 +274,7 @@ def _all_commits(shards: Iterable[GroupShard]) -> Iterator[CommitRow]:
 
 
 def _group_row(shard: GroupShard, group_id: str) -> GroupRow | None:
-    """None for a group that is not there."""
+    """Return the row of a group; None if the group does not exist."""
     group = shard.group(group_id)
     if group is None:
         return (group_id, CLASSIC, EMPTY, 0, 0, 0) if shard.offsets.of(group_id) else None

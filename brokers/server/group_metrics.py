@@ -1,7 +1,7 @@
-"""What the metrics tell of groups, found out when somebody asks for them.
+"""Computes the metrics of groups when metrics are requested.
 
-Knows no text of Prometheus. What is counted as it happens is only copied; how many groups are in
-which state is counted anew, in slices, and not more often than ten thousand groups a second allow.
+Does not render text. Running counters are only copied; the groups in each state are counted again,
+in slices, and not more often than ten thousand groups a second allow.
 """
 
 from typing import Final
@@ -24,14 +24,14 @@ class GroupMetrics:
         self._next_count = float("-inf")
 
     async def refresh(self) -> None:
-        """Brings the broker's metrics up to date."""
+        """Update the broker's metrics of groups."""
         metrics, groups = self._context.metrics, self._context.groups
         metrics.group_rebalances = groups.tally.rebalances
         metrics.offset_commits = groups.tally.commits
         metrics.parked_requests = groups.parked
         clock = self._context.clock
         if clock.monotonic() >= self._next_count:
-            # Noted before the first slice, so that who asks meanwhile does not count as well.
+            # Set before the first slice, so that a concurrent request does not count as well.
             self._next_count = float("inf")
             try:
                 metrics.groups = await self._count()

@@ -20,17 +20,17 @@ from brokers.storage.meta_properties import (
     write_meta_properties,
 )
 
-# The kernel's own name for the time since it started; brokers that share it share its fate.
+# The kernel's id of its current boot; brokers with the same one fail together.
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ForeignLogDir(Exception):
-    """The log dir is another broker's; the message says whose."""
+    """The log dir belongs to another broker; the message names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a log dir says; -1 and empty where nobody has claimed it."""
+    """The identity in a log dir; -1 and empty if no broker has claimed it."""
 
     broker_id: int
     cluster_id: str
@@ -38,7 +38,7 @@ class Identity:
 
 
 def read_identity(files: Files, log_dir: str) -> Identity:
-    """StorageCorrupt where the dir does not say clearly whose it is."""
+    """Read the identity of a log dir; StorageCorrupt if it is unclear."""
     found = read_meta_properties(files, log_dir)
     if found is None:
         return Identity(broker_id=-1, cluster_id="", directory_id=os.urandom(16))
@@ -61,7 +61,7 @@ def registration(
     wanted_id: int = -1,
     highest_producer_id: int = -1,
 ) -> Registration:
-    """How this process makes itself known; each call is a new incarnation."""
+    """Build the registration of this process; each call is a new incarnation."""
     return Registration(
         incarnation=os.urandom(16),
         host=host,
@@ -81,7 +81,7 @@ def registration(
 
 
 def claim(files: Files, log_dir: str, identity: Identity, registered: Registered) -> None:
-    """Notes in the log dir whose it is, if that is new."""
+    """Write the identity into the log dir, if it is new."""
     ours = (registered.broker_id, registered.cluster_id)
     noted = (identity.broker_id, identity.cluster_id)
     if identity.broker_id >= 0 and noted != ours:

@@ -1,8 +1,8 @@
 """Decides which pages of the inspection port a client's key opens.
 
-Keys lie in files that the agent of the host writes. They are looked at when they are used, so that
-a rotation needs no restart, and so that a broker need not wait for them: until there is a key, the
-port refuses everybody.
+The agent of the host writes the keys into files. The broker reads them on each use, so that a
+rotation needs no restart, and so that it need not wait for them: until there is a key, the port
+refuses all readers.
 """
 
 import hmac
@@ -22,7 +22,7 @@ class InspectionKeys:
         self._metrics = metrics
 
     def refusal(self, path: str, shown: Sequence[bytes]) -> tuple[int, str] | None:
-        """Return why a page is not for who shows these Authorization headers; None where it is."""
+        """Return why these Authorization headers do not open a page; None if they do."""
         keys = self._every_page.keys()
         if not keys:
             return 503, "no key is known here yet: the agent of this host writes it when it starts"
@@ -35,5 +35,5 @@ class InspectionKeys:
 
 
 def _is_one_of(shown: bytes, keys: Sequence[str]) -> bool:
-    """Compare in a time that does not tell how much of a key was right."""
+    """Compare keys in a time that does not depend on how much of a key is right."""
     return any(hmac.compare_digest(shown, f"Bearer {key}".encode()) for key in keys)

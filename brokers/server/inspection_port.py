@@ -1,9 +1,9 @@
-"""The port by which operators and the console look into a running broker, over HTTP.
+"""Serves the inspection port, by which operators and the console inspect a broker over HTTP.
 
-Knows pages, and nothing of what is in them. A reader shows a key of the cluster, but for `/health`,
-which says no more than yes or no; a key for metrics opens `/metrics` only. Where all places are
-taken, a reader without a key makes room. A page is made in pieces: after each millisecond of work
-clients of the broker have their turn, and a reader that is slow holds no more than a piece.
+Knows pages, but not their contents. A reader must send a key of the cluster, except for `/health`,
+which only answers yes or no; a key for metrics opens `/metrics` only. If all connections are in
+use, one without a key is closed. A page is built in pieces: after each millisecond of work the
+broker's clients have their turn, and a slow reader holds no more than one piece.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from brokers.server.searches import Searches, SearchRefused
 MAX_CONNECTIONS: Final = 32
 # Request line and headers.
 MAX_HEAD_BYTES: Final = 16_384
-# What a question asks for: places, mostly, of which `inspection_times` takes less.
+# Mostly a list of places, which `inspection_times` limits further.
 MAX_FIELDS: Final = 1_000
-# A request that has begun must come, and a connection without one may stay, this long.
+# How long a request may take to arrive, and how long a connection may stay idle.
 REQUEST_SECONDS: Final = 60.0
-# A page that its reader does not take in this time is given up.
+# A page that its reader does not receive in this time is aborted.
 PAGE_SECONDS: Final = 60.0
-# What was sent last may take this long to be taken in once a connection is at its end.
+# How long the last bytes may take to be received once a connection is ending.
 LINGER_SECONDS: Final = 5.0
-# Text is sent when so much of it is there.
+# Text is sent in pieces of at least this size.
 PIECE_BYTES: Final = 32_768
 _READ_BYTES: Final = 4_096
 
@@ -65,7 +65,7 @@ class InspectionPort:
         self._searches = Searches(context)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        # Those whose peers have not shown a key, the oldest first.
+        # Connections that have not sent a key, the oldest first.
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._pages: dict[str, Callable[[dict[str, list[str]]], Awaitable[Page]]] = {
             METRICS: self._metrics,
@@ -75,7 +75,7 @@ class InspectionPort:
         }
 
     async def open(self, host: str, port: int) -> None:
-        """OSError where the port cannot be had."""
+        """Open the port; OSError if it cannot be bound."""
         self._server = await asyncio.start_server(self._connected, host, port, limit=_READ_BYTES)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -102,17 +102,17 @@ class InspectionPort:
         except (OSError, TimeoutError, h11.ProtocolError) as error:
             self._log.limited("inspection.failed", type(error).__name__, error=error)
         except asyncio.CancelledError:
-            # The broker stops, or somebody else needs the place. The task has nobody else to tell,
-            # and asyncio would complain.
+            # The broker stops, or another reader needs the place. Not raised again, since no other
+            # code awaits this task and asyncio would complain.
             pass
         finally:
             self._tasks.discard(task)
             self._strangers.pop(task, None)
-            # Closed in good order it would stay until the peer has taken in what waits for it.
+            # A clean close would wait until the peer has received all pending bytes.
             writer.transport.abort()
 
     def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
-        """Whether there was somebody without a key, who has to leave."""
+        """Close the oldest connection without a key; return whether there was one."""
         oldest = next(iter(self._strangers))
         if oldest is newcomer:
             return False
@@ -148,7 +148,7 @@ class InspectionPort:
         def put(event: h11.Response | h11.Data | h11.EndOfMessage) -> None:
             writer.write(connection.send(event) or b"")
 
-        # The length is not known before all is made, so it goes in chunks.
+        # The length is not known before the whole page is built, so it is sent in chunks.
         headers = [("content-type", kind), ("cache-control", "no-store")]
         if status == 401:
             headers.append(("www-authenticate", "Bearer"))
@@ -176,7 +176,7 @@ class InspectionPort:
         request: h11.Request,
         body: bytes | None,
     ) -> None:
-        """Answer the last question of a connection, for as long as the peer is there."""
+        """Serve a search, the last request of a connection, while the peer is connected."""
         refusal = self._refusal(request, SEARCH.decode())
         if refusal is None and body is None:
             refusal = _refusal(413, f"a question may have {MAX_QUESTION_BYTES} bytes")
@@ -210,7 +210,7 @@ class InspectionPort:
     # -- pages -----------------------------------------------------------------------------------
 
     def _refusal(self, request: h11.Request, path: str) -> Page | None:
-        """Say why a page is not for who asks; None where it is, and who asks may stay."""
+        """Return why the reader may not have a page; None if it may, and may stay connected."""
         shown = [value for name, value in request.headers if name == b"authorization"]
         refusal = self._keys.refusal(path, shown)
         if refusal is not None:
@@ -270,7 +270,7 @@ class InspectionPort:
 
 
 async def _taken_in(writer: asyncio.StreamWriter) -> None:
-    """Closes a connection once the peer has all that was sent; its place is not free before."""
+    """Close a connection once the peer has received everything; only then is its place free."""
     writer.close()
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER_SECONDS):
@@ -282,7 +282,7 @@ def _refusal(status: int, sentence: str) -> Page:
 
 
 async def _until_gone(sending: asyncio.Task[None], reader: asyncio.StreamReader) -> None:
-    """Wait until all is sent, or until the peer has hung up, or says anything more."""
+    """Wait until all is sent, or until the peer has disconnected, or sends anything more."""
     hangup = asyncio.create_task(reader.read(1))
     try:
         await asyncio.wait({sending, hangup}, return_when=asyncio.FIRST_COMPLETED)
@@ -298,9 +298,9 @@ async def _until_gone(sending: asyncio.Task[None], reader: asyncio.StreamReader)
 async def _next_request(
     connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> tuple[h11.Request, bytes | None] | None:
-    """The next request with its body, which is None where it is too large.
+    """Return the next request with its body, which is None if it is too large.
 
-    None where the peer has left, or has gone quiet.
+    Return None if the peer has disconnected, or is idle for too long.
     """
     request, body, is_too_large = None, bytearray(), False
     with suppress(TimeoutError):

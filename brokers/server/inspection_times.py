@@ -1,7 +1,7 @@
 """Looks up record timestamps, from which clients compute the time lag of groups.
 
-Answers about partitions that this broker leads; of others it says so, place by place, since they
-may have moved between two questions. Opens a batch for each place and lets others run in between.
+Answers for partitions that this broker leads; other places get an error each, since partitions may
+have moved between two requests. Opens a batch for each place and yields to other tasks in between.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,26 +12,26 @@ from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.json_pieces import array
 
-# Places of one question. Each may open a batch, which takes some milliseconds at worst.
+# Places of one request. Each may open a batch, which takes some milliseconds at worst.
 MAX_PLACES: Final = 500
 # No partition's index, and no offset, has more digits.
 _MAX_INDEX_DIGITS: Final = 10
 _MAX_OFFSET_DIGITS: Final = 19
 
 Place = tuple[str, int, int]
-# A time in milliseconds, nothing behind the offset, or why it cannot be told.
+# A time in milliseconds, None if no record follows the offset, or the reason for no answer.
 Time = int | None | dict[str, str]
 
 
 def places_of(texts: Sequence[str]) -> list[Place]:
-    """What was asked for, each as topic:index:offset; ValueError says what is wrong."""
+    """Parse the requested places, each as topic:index:offset; ValueError says what is wrong."""
     if len(texts) > MAX_PLACES:
         raise ValueError(f"{len(texts)} places are asked for at once, {MAX_PLACES} may be")
     return [_place(text) for text in texts]
 
 
 async def times_of(context: Context, places: Sequence[Place]) -> Iterator[str]:
-    """JSON in pieces: the broker's clock, and a time for each place in its order."""
+    """Yield JSON in pieces: the broker's clock, and a time for each place, in order."""
     slices, times = Slices(context.clock), []
     for topic, index, offset in places:
         times.append(_time(context, topic, index, offset))

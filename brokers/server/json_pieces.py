@@ -1,4 +1,4 @@
-"""Long arrays of JSON in pieces, each of which is written in less than a millisecond."""
+"""Writes long JSON arrays in pieces, each in less than a millisecond."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ ELEMENTS_OF_A_PIECE: Final = 100
 
 
 def pieces(elements: Iterable[object], at_once: int = ELEMENTS_OF_A_PIECE) -> Iterator[str]:
-    """The elements of an array, without its brackets, some at a time."""
+    """Yield the elements of an array, without its brackets, some at a time."""
     batch: list[object] = []
     comma = ""
     for element in elements:
@@ -24,7 +24,7 @@ def pieces(elements: Iterable[object], at_once: int = ELEMENTS_OF_A_PIECE) -> It
 def array(
     name: str, elements: Iterable[object], at_once: int = ELEMENTS_OF_A_PIECE
 ) -> Iterator[str]:
-    """A member of an object: its name and the array, without what separates it from others."""
+    """Yield a member of an object: its name and the array, without separators to other members."""
     yield json.dumps(name) + ": ["
     yield from pieces(elements, at_once)
     yield "]"

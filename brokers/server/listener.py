@@ -1,9 +1,9 @@
-"""The listening socket and all connections that came by it, with the limits that keep them apart.
+"""Manages the listening socket and its connections, with the limits that isolate them.
 
-Knows no requests. Takes connections in while there is room, refuses them politely when there is
-none, ends those that have gone quiet or send a request too slowly, and at the end lets what is in
-flight be finished. What every connection shares is here: the buffer into which all of them receive,
-and the count of what they have not taken yet.
+Knows no requests. Accepts connections while there is room, refuses them cleanly when there is none,
+ends those that are idle or send a request too slowly, and at the end lets requests in flight
+finish. Holds what all connections share: the buffer into which all of them receive, and the count
+of bytes that they have not received yet.
 """
 
 import asyncio
@@ -37,27 +37,27 @@ from brokers.server.output import JOINED_BYTES
 from brokers.server.peers import Peer
 from brokers.server.readers import Readers
 
-# Everybody receives into this one; larger requests move to a buffer of their own.
+# All connections receive into this one; larger requests move to a buffer of their own.
 RECEIVE_BYTES: Final = 256 * 1024
-# What is received first of a request that will be large, as the one before it was: the rest goes to
-# its own buffer from the start, and only this is copied.
+# The part that is received first if a large request is expected, as after a large one: the rest is
+# received into its own buffer, and only this part is copied.
 FIRST_BYTES: Final = 32 * 1024
 # Connections that may wait in the kernel to be accepted.
 BACKLOG: Final = 1_024
 # Accepted in one turn of the loop, at about 40 µs each, so that a flood leaves time for others.
 ACCEPTS_PER_TURN: Final = 32
-# How often connections are looked at for having gone quiet, and how many in one turn of the loop.
+# How often connections are checked for being idle, and how many in one turn of the loop.
 SWEEP_SECONDS: Final = 5.0
 SWEPT_PER_TURN: Final = 500
-# No descriptor at all, not even the spare one: how long the door stays closed.
+# How long to accept no connections if there is no descriptor, not even the spare one.
 FULL_SECONDS: Final = 1.0
 
-# Ends without a line of their own: the peer's or the operator's wish, or told where it happened.
+# Ends without a log line here: requested by the peer or the operator, or logged elsewhere.
 _UNTOLD: Final = frozenset({GONE, STOPPED, FAILED})
 
 _FULL_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
-# What people send to a Kafka port by mistake, by its first bytes.
+# Protocols that are sent to a Kafka port by mistake, by their first bytes.
 _STRANGERS: Final = (
     (b"\x16\x03", "a TLS handshake; this listener speaks plain text"),
     (b"GET ", "HTTP; the console has another port"),
@@ -70,12 +70,12 @@ _STRANGERS: Final = (
 
 
 class BindFailed(Exception):
-    """The port could not be had; the message is for whoever started the broker."""
+    """The port could not be bound; the message is for the user who started the broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one listener bears."""
+    """The limits of one listener."""
 
     max_connections: int
     max_connections_per_ip: int
@@ -93,12 +93,12 @@ class Listener:
         self.dispatch = dispatch
         self.metrics = metrics
         self.now: Callable[[], float] = clock.monotonic
-        # Where all connections receive, and a view of it.
+        # The buffer into which all connections receive, and a view of it.
         self.received = bytearray(RECEIVE_BYTES)
         self.shared = memoryview(self.received)
         self.first_room = self.shared[:FIRST_BYTES]
         self.scratch = memoryview(bytearray(JOINED_BYTES))
-        # Lanes do not look at limits of frames; they see none that is larger than that buffer.
+        # Lanes do not check frame limits; they see no frame that is larger than that buffer.
         has_lanes = limits.max_frame_bytes >= RECEIVE_BYTES
         self.express = dispatch.express.serve if has_lanes else _no_lane
         self.clients: set[Client] = set()
@@ -121,7 +121,7 @@ class Listener:
 
     @property
     def output_bytes(self) -> int:
-        """Bytes that clients have not taken yet, of those that cannot take more now."""
+        """Unsent bytes of all clients whose sockets accept no more now."""
         return self.metrics.output_bytes
 
     @output_bytes.setter
@@ -133,13 +133,13 @@ class Listener:
         return self.metrics.output_bytes > MAX_TOTAL_OUTPUT_BYTES
 
     def flush_soon(self, client: Client) -> None:
-        """The client has answers to send, and may get more of them in this turn of the loop."""
+        """Flush the client at the end of this turn of the loop, which may add more responses."""
         if not self._to_flush and not self._is_gathering:
             self.loop.call_soon(self._flush_collected)
         self._to_flush.append(client)
 
     def gather(self, call: Callable[[], None]) -> None:
-        """Sends right behind `call` the answers that it leads to, and not a turn later."""
+        """Run `call` and send the responses that it causes at once, not a turn later."""
         self._is_gathering = True
         try:
             call()
@@ -157,7 +157,7 @@ class Listener:
                 client.close(FAILED)
 
     def describe(self, client: Client, error: ProtocolError) -> str:
-        """What was wrong with received bytes, and what they look like if we know that."""
+        """Describe what is wrong with received bytes, and the protocol that they look like."""
         if client.requests == 0:
             first = bytes(self.shared[:4])
             for start, meaning in _STRANGERS:
@@ -166,12 +166,12 @@ class Listener:
         return str(error)
 
     def bug(self, error: Exception) -> None:
-        """A connection has met what cannot happen, and ends."""
+        """Log a bug that ends a connection."""
         self.metrics.handler_failures += 1
         self._log.bug("connection.failed", error)
 
     def closed(self, client: Client, reason: str, detail: str | None) -> None:
-        """A client's connection has ended; one line tells of it unless it just left."""
+        """Remove a closed connection; log one line unless the client just disconnected."""
         self.clients.discard(client)
         self.metrics.clients.closed(client)
         self.metrics.connections -= 1
@@ -192,9 +192,9 @@ class Listener:
     # -- the door --------------------------------------------------------------------------------
 
     def bind(self, host: str, port: int) -> int:
-        """Takes the port, which is a free one for port 0, and returns it; BindFailed says why not.
+        """Bind the port, a free one for port 0, and return it; BindFailed says why not.
 
-        Whoever comes before `listen` is refused, and tries another broker or comes again.
+        Clients that connect before `listen` are refused, and try another broker or retry.
         """
         try:
             family, kind, protocol, _name, address = socket.getaddrinfo(
@@ -215,7 +215,7 @@ class Listener:
         return taken
 
     def listen(self) -> None:
-        """Lets clients in. BindFailed: another program took the same port, and was faster."""
+        """Accept clients. BindFailed: another program was faster to take the same port."""
         assert self._socket is not None, "the listener has no port"
         try:
             self._socket.listen(BACKLOG)
@@ -237,7 +237,7 @@ class Listener:
                 if error.errno in _FULL_ERRNOS:
                     self._refuse_one(error)
                     return
-                continue  # the peer left before it was let in
+                continue  # the peer disconnected before it was accepted
             self._admit(sock, address[0], address[1])
 
     def _admit(self, sock: socket.socket, host: str, port: int) -> None:
@@ -259,10 +259,10 @@ class Listener:
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            # The kernel notices in time that a peer's machine has gone without a word.
+            # Lets the kernel notice in time that a peer's machine has vanished.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         except OSError:
-            sock.close()  # the peer left meanwhile
+            sock.close()  # the peer has disconnected
             return
         machine = Connection(
             self.dispatch.apis,
@@ -279,7 +279,7 @@ class Listener:
         client.start(self.now())
 
     def _refuse_one(self, error: OSError) -> None:
-        """No descriptor is left: the spare one lets a peer in, to be told by a close, and out."""
+        """Accept a peer with the spare descriptor and close it at once; none other is left."""
         assert self._socket is not None, "the listener is closed"
         self._log.limited(
             "connection.refused", "no descriptor", error=str(error), connections=len(self.clients)
@@ -314,7 +314,7 @@ class Listener:
         self._sweep_some(iter(list(self.clients)))
 
     def _sweep_some(self, clients: Iterator[Client]) -> None:
-        """Looks at some connections, and leaves the rest to the next turn of the loop."""
+        """Check some connections, and leave the rest to the next turn of the loop."""
         now = self.now()
         seen = 0
         for client in islice(clients, SWEPT_PER_TURN):
@@ -331,13 +331,13 @@ class Listener:
         if not client.machine.is_inside_frame:
             client.frame_mark = -1
         elif client.frame_mark != client.requests or not client.machine.can_read:
-            # It is another frame than the last time, if there was one then; or it waits for us.
+            # It is not the frame of the last check, if there was one; or it waits for us.
             client.frame_mark = client.requests
             client.frame_since = now
         elif now - client.frame_since > limits.frame_seconds:
             client.close(SLOW, detail=f"a request took more than {limits.frame_seconds:g} s")
             return
-        # Whoever waits for an answer is not idle, unless it is for one that it does not take.
+        # A client that waits for a response is not idle, unless it does not read its responses.
         is_waiting = client.machine.waiting and not client.output.size
         if now - client.last_active > limits.idle_seconds and not is_waiting:
             client.close(IDLE, detail=None)
@@ -345,7 +345,7 @@ class Listener:
     # -- the end ---------------------------------------------------------------------------------
 
     def stop_accepting(self) -> None:
-        """Closes the door; whoever is inside stays."""
+        """Stop accepting connections; existing ones stay open."""
         for handle in (self._sweep, self._reopening):
             if handle is not None:
                 handle.cancel()
@@ -358,7 +358,7 @@ class Listener:
             self._spare_fd = -1
 
     async def stop(self, grace_seconds: float) -> int:
-        """Takes no more requests, waits for those in flight; returns how many were cut off."""
+        """Stop taking requests, wait for those in flight; return how many were cut off."""
         self.stop_accepting()
         for client in list(self.clients):
             client.stop()
@@ -375,7 +375,7 @@ class Listener:
 
 
 def _no_lane(_data: bytearray, _view: memoryview, _count: int, _now: float) -> None:
-    """For a listener whose frames must all be measured."""
+    """Take no request, for a listener that must check the size of all frames."""
 
 
 def _bind_sentence(host: str, port: int, error: OSError) -> str:

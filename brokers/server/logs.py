@@ -1,8 +1,8 @@
-"""What a broker tells its operator: one line of JSON per event, on stderr.
+"""Writes a broker's log: one line of JSON per event, on stderr.
 
-The lines have the form that structlog gives, and are written without it: its import costs a third
-of the time in which a broker has to answer its first client. An event that peers can cause at will
-goes through `limited`, which writes a few lines of each kind per minute and counts the rest.
+The lines have structlog's format, but are written without it: its import costs a third of the time
+in which a broker has to answer its first client. Events that peers can cause at will go through
+`limited`, which writes a few lines of each kind per minute and counts the rest.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Final
 from brokers.clock import Clock
 
 STDERR: Final = 2
-# Of one kind of event in one period: enough to see what is going on.
+# Lines of one kind of event in one period: enough to see what happens.
 MAX_LINES_OF_A_KIND: Final = 5
 PERIOD_SECONDS: Final = 60.0
 # Kinds are written out in the code, so there are dozens; a kind made from a peer's bytes is a bug.
@@ -35,7 +35,7 @@ class _Kind:
 
 
 class Log:
-    """Writes events. `keys` of the constructor stand on every line."""
+    """Writes events. Every line has the `keys` of the constructor."""
 
     def __init__(
         self, clock: Clock, *, write: Callable[[bytes], object] | None = None, **keys: object
@@ -46,19 +46,19 @@ class Log:
         self._keys: dict[str, object] = keys
 
     def info(self, event: str, /, **keys: object) -> None:
-        """An operator would want it in a quiet week."""
+        """Log an event that an operator wants to see even in a quiet week."""
         self._line("info", event, keys)
 
     def warning(self, event: str, /, **keys: object) -> None:
-        """Someone should look."""
+        """Log an event that an operator should look at."""
         self._line("warning", event, keys)
 
     def error(self, event: str, /, **keys: object) -> None:
-        """Someone must look."""
+        """Log an event that an operator must look at."""
         self._line("error", event, keys)
 
     def bug(self, event: str, error: BaseException, /, **keys: object) -> None:
-        """Something that cannot happen did; with where, and once per period for each place."""
+        """Log a bug with its place in the code, once per period for each place."""
         trace = "".join(traceback.format_exception(error))
         places = traceback.extract_tb(error.__traceback__)
         kind = f"{type(error).__name__} {places[-1] if places else None}"
@@ -66,7 +66,7 @@ class Log:
             self._line("error", event, {**keys, "error": repr(error), "exception": trace})
 
     def limited(self, event: str, kind: str, /, **keys: object) -> None:
-        """A warning of which there may be thousands; `kind` is one of a few words of ours."""
+        """Log a warning that may come by the thousands; `kind` is one of a few fixed words."""
         if self._may_write(event, kind, keys):
             self._line("warning", event, keys)
 
@@ -104,13 +104,13 @@ def _readable(value: object) -> object:
 
 
 def _to_stderr(line: bytes) -> None:
-    # A reader that went away must not take the broker with it.
+    # A log reader that has gone must not end the broker.
     with suppress(OSError):
         os.write(STDERR, line)
 
 
 def iso_time(now_ms: int) -> str:
-    """Milliseconds since 1970 as `2026-11-18T12:00:00.000Z`."""
+    """Format milliseconds since 1970 as `2026-11-18T12:00:00.000Z`."""
     days, rest = divmod(now_ms, _DAY_MS)
     # Howard Hinnant's civil_from_days: years begin in March, so that a leap day ends one.
     era, day_of_era = divmod(days + 719_468, 146_097)

@@ -1,8 +1,8 @@
-"""A produce request whose records take long to look into: goes on in small steps, in later turns.
+"""Continues a produce request with many records to inspect, in small steps over later turns.
 
 Knows neither partitions nor rules: it drives the handler, which pauses wherever the next step would
-hold the event loop for too long. Meanwhile its connection handles nothing else, so that no later
-batch of the same producer overtakes.
+hold the event loop for too long. Until it ends, its connection handles no other request, so that no
+later batch of the same producer overtakes it.
 """
 
 from collections.abc import Generator
@@ -12,7 +12,7 @@ from brokers.protocol.messages.produce import ProduceRequest, ProduceResponse
 from brokers.server.call import Call
 from brokers.server.context import Context
 
-# Copies of records that wait to be looked into, of all connections together. A hundred batches of
+# Copies of records that wait to be inspected, of all connections together. A hundred batches of
 # the default size; one request alone may have more, since a frame may.
 MAX_KEPT_BYTES: Final = 128 * 2**20
 
@@ -21,7 +21,7 @@ Steps = Generator[None, None, ProduceResponse | None]
 
 
 class OrderAtRisk(Exception):
-    """A batch of an idempotent producer finds no room, and must not be refused by itself.
+    """There is no room for a batch of an idempotent producer, which must not be refused alone.
 
     Its connection is closed instead.
     """
@@ -40,13 +40,13 @@ class LongProduce:
         self._kept = 0
 
     def begin(self, request: ProduceRequest) -> None:
-        """Keeps the records, which lie where the next connection receives, and takes turns."""
+        """Copy the records, which are in the shared receive buffer, and continue in later turns."""
         room = self._context.replicas.room
         for topic in request.topic_data:
             for data in topic.partition_data:
                 if data.records is not None:
                     self._kept += len(data.records)
-                    # A batch gets its offset where it lies, so it must be writable.
+                    # A batch's offset is patched in place, so the copy must be writable.
                     data.records = memoryview(bytearray(data.records))
         room.kept_bytes += self._kept
         self._call.hold()
@@ -68,7 +68,7 @@ class LongProduce:
             self._end()
             call.disconnect(str(error))
             call.let_go()
-        except BaseException:  # whatever it is, the connection does not outlive it
+        except BaseException:  # any error ends the connection
             self._end()
             call.fail()
             raise

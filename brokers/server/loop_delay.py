@@ -1,6 +1,6 @@
-"""How late the event loop gets to its timers: what every client feels, whoever causes it.
+"""Measures how late the event loop runs its timers, a delay that every client experiences.
 
-A timer that knows when it should have rung; the difference goes into a histogram.
+A timer compares the current time with its due time; the difference goes into a histogram.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import Final
 from brokers.clock import Clock
 from brokers.server.metrics import Histogram
 
-# Often enough to meet a stall of a few ms now and then, rare enough to cost nothing at rest.
+# Often enough to catch some stalls of a few ms, rare enough to cost nothing at rest.
 EVERY_SECONDS: Final = 0.25
 
 

@@ -1,8 +1,8 @@
 """Adds members to the feed: the members of each group, and the partitions that each owns.
 
-Knows no watchers. A member is looked at again when its group has changed, and its assignment is
-decoded only where its bytes are others than before. Members of a classic group write their
-assignments as they like: of those that are too long or cannot be read no partitions are told.
+Knows no watchers. A member is checked again when its group has changed, and its assignment is
+decoded only if its bytes have changed. Members of a classic group may write any bytes as their
+assignments: for those that are too long or unreadable, no partitions are shown.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from brokers.coordination.groups.subscription import decode_assignment
 from brokers.replication.slices import Slices
 from brokers.server.json_pieces import array
 
-# Members that are told of: some 40 MB with what they own, and as much text.
+# The most members in the feed: some 40 MB with their partitions, and as much text.
 MAX_MEMBERS: Final = 50_000
 # Partitions that all of them own, each some 40 bytes of memory.
 MAX_OWNED: Final = 500_000
@@ -32,25 +32,25 @@ Owned: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 # group, member id, instance id, client id, host, what it owns
 MemberRow: TypeAlias = tuple[str, str, str | None, str, str, Owned]
 MEMBER_COLUMNS: Final = ("group", "member_id", "instance_id", "client_id", "host", "owned")
-# What an assignment is read from: bytes of a leader, or partitions by topic id.
+# The sources of an assignment: bytes of a group's leader, or partitions by topic id.
 Source: TypeAlias = object
 MemberKey: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberChanges:
-    """What one sample found changed."""
+    """The changes in one sample."""
 
     members: tuple[MemberRow, ...] = ()
     gone_members: tuple[MemberKey, ...] = ()
     owned: int = 0  # partitions in the rows
 
     def __len__(self) -> int:
-        """Count rows, with what they hold."""
+        """Count rows, weighted with their partitions."""
         return len(self.members) + len(self.gone_members) + self.owned // OWNED_OF_A_ROW
 
     def json(self) -> Iterator[str]:
-        """As members of a JSON object."""
+        """Write the changes as members of a JSON object."""
         yield from _rows(self.members)
         yield ", "
         yield from array("gone_members", self.gone_members)
@@ -65,7 +65,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A member as its group tells of it now."""
+    """A member as its group has it now."""
 
     id: str
     instance_id: str | None
@@ -78,7 +78,7 @@ class MemberFeed:
     """Belongs to the event loop. One sample at a time."""
 
     def __init__(self) -> None:
-        self.is_cut = False  # since the last `clear` there were more than may be told
+        self.is_cut = False  # since the last `clear` there were more than the limit
         self._groups: dict[str, dict[str, _Known]] = {}
         self._number = 0
         self._owned = 0
@@ -133,7 +133,7 @@ class MemberFeed:
         return MemberChanges(members=tuple(changed.values()), gone_members=tuple(gone), owned=owned)
 
     def snapshot(self) -> Iterator[str]:
-        """Tell all members as they are at this moment, however slowly it is taken."""
+        """Yield all members as they are now, even if the caller takes them slowly."""
         # Members of a group are replaced as a whole, and never changed.
         groups = list(self._groups.values())
         return _rows(known.row for members in groups for known in members.values())

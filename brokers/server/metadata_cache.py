@@ -1,10 +1,10 @@
-"""What Metadata says about topics, kept as the bytes that go out.
+"""Caches the encoded topics of Metadata responses.
 
-Knows no requests and no sockets. Clients ask for the same topics again and again while next to
-nothing changes, so each topic is encoded once for each layout that is asked for and reused until
-the topic changes, or until a broker comes or goes. Images share the topics that a change leaves
-alone, so an entry is good exactly as long as it is made of the very same topic; an answer then
-costs one lookup for each topic, and one for all of them where the image is still the same.
+Knows no requests and no sockets. Clients request the same topics repeatedly while almost nothing
+changes, so each topic is encoded once for each requested layout and reused until the topic changes,
+or until a broker comes or goes. Images share unchanged topics, so an entry is valid exactly as long
+as its topic is the same object; a response then costs one lookup for each topic, and one for all of
+them if the image is still the same.
 """
 
 from bisect import bisect_right
@@ -21,8 +21,8 @@ from brokers.protocol.messages.metadata import (
 )
 from brokers.server.encoded_arrays import EncodedArray
 
-# Without access control everybody may do all that there is: read 3, write 4, create 5, delete 6,
-# alter 7, describe 8, describe configs 10, alter configs 11.
+# Without access control all operations are allowed: read 3, write 4, create 5, delete 6, alter 7,
+# describe 8, describe configs 10, alter configs 11.
 ALL_TOPIC_OPERATIONS: Final = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 NOT_ASKED: Final = -(2**31)
 # Layouts kept at a time: one for each generation of clients that a cluster has at once. One of
@@ -31,19 +31,19 @@ MAX_LAYOUTS: Final = 4
 
 
 def _first_versions() -> tuple[int, ...]:
-    """The versions in which a topic of the answer is written in a new way, read from its fields."""
+    """Return the versions in which the layout of a topic changes, derived from its fields."""
     fields = (*MetadataResponseTopic.FIELDS, *MetadataResponsePartition.FIELDS)
     assert MetadataResponse.FLEXIBLE is not None
     return tuple(sorted({field.since for field in fields} | {MetadataResponse.FLEXIBLE}))
 
 
 _TOPICS: Final = EncodedArray(MetadataResponse, "topics")
-# Where each layout of a topic begins.
+# The first version of each layout of a topic.
 LAYOUTS: Final = _first_versions()
 
 
 def availability(state: PartitionState, alive: frozenset[int]) -> tuple[ErrorCode, int, list[int]]:
-    """A partition's error, its leader and its offline replicas. Only who serves is told to lead."""
+    """Return a partition's error, leader and offline replicas. Only a live broker can lead."""
     offline = [replica for replica in state.replicas if replica not in alive]
     if state.leader in alive:
         return ErrorCode.NONE, state.leader, offline
@@ -56,7 +56,7 @@ def describe_partition(
     error, leader, offline = availability(state, alive)
     replicas, isr = state.replicas, state.isr
     if version == 0 and offline:
-        # The oldest clients know no offline replicas: they learn of them by an error instead.
+        # The oldest versions have no offline replicas and get an error instead.
         replicas = tuple(replica for replica in replicas if replica in alive)
         isr = tuple(replica for replica in isr if replica in alive)
         error = error or ErrorCode.REPLICA_NOT_AVAILABLE
@@ -88,12 +88,12 @@ def describe_topic(
 
 
 def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
-    """The bytes that one topic takes in an answer of this version."""
+    """Encode one topic for a response of this version."""
     return _TOPICS.element(topic, version)
 
 
 def encode_answer(response: MetadataResponse, version: int, topics: Sequence[bytes]) -> bytes:
-    """The whole answer, with encoded topics in the place of the none that it holds."""
+    """Encode a response without topics, with the encoded topics inserted."""
     return _TOPICS.whole(response, version, topics)
 
 
@@ -103,16 +103,16 @@ class MetadataCache:
     __slots__ = ("_alive", "_brokers", "_layouts")
 
     def __init__(self) -> None:
-        self._brokers: object = None  # those of the image that `_alive` was made of
+        self._brokers: object = None  # those of the image from which `_alive` was made
         self._alive: frozenset[int] = frozenset()
         self._layouts: dict[tuple[int, int], _Layout] = {}  # the one used last stands last
 
     def __len__(self) -> int:
-        """How many encoded topics are kept, over all layouts."""
+        """Return the number of encoded topics in all layouts."""
         return sum(layout.size for layout in self._layouts.values())
 
     def alive(self, image: ClusterImage) -> frozenset[int]:
-        """The brokers that serve. All that is kept goes when they change."""
+        """Return the brokers that serve. If they have changed, clear the cache."""
         if image.brokers is not self._brokers:
             alive = frozenset(
                 broker.id for broker in image.brokers.values() if not broker.is_fenced
@@ -123,19 +123,19 @@ class MetadataCache:
         return self._alive
 
     def topic(self, image: ClusterImage, topic: Topic, version: int, *, operations: int) -> bytes:
-        """One topic of the image, encoded."""
+        """Return one topic of the image, encoded."""
         return self._layout(image, version, operations).piece(topic)
 
     def all_topics(
         self, image: ClusterImage, version: int, *, operations: int, at_most: int
     ) -> Sequence[bytes] | None:
-        """All topics, encoded; None if more partitions than `at_most` would have to be first."""
+        """Return all topics, encoded; None if more than `at_most` partitions are unencoded."""
         return self._layout(image, version, operations).all(at_most)
 
     def missing(
         self, image: ClusterImage, topics: Iterable[Topic], version: int, *, operations: int
     ) -> list[Topic]:
-        """Those of the topics that would have to be encoded first."""
+        """Return those of the topics that are not encoded yet."""
         return self._layout(image, version, operations).missing(topics)
 
     def _layout(self, image: ClusterImage, version: int, operations: int) -> "_Layout":
@@ -150,7 +150,7 @@ class MetadataCache:
 
 
 class _Layout:
-    """Every topic asked for so far, as one generation of clients reads it."""
+    """The requested topics, encoded for one generation of clients."""
 
     __slots__ = ("_alive", "_all", "_image_topics", "_operations", "_pieces", "_version")
 

@@ -1,7 +1,7 @@
-"""What a broker counts about itself, and how Prometheus reads it.
+"""Counts a broker's metrics, and renders them for Prometheus.
 
-Counting is a few additions, because it happens on every request; names, kinds and sentences stand
-in the table `ROWS`, and all work on text is done by `render`, in pieces that its caller may spread
+Counting takes a few additions, because it happens on every request; the table `ROWS` has names,
+kinds and descriptions, and `render` does all work on text, in pieces that its caller may spread
 over many turns of the event loop.
 """
 
@@ -12,15 +12,15 @@ from typing import Final
 
 from brokers.server.client_ledger import ClientLedger
 
-# Buckets double from one microsecond; the last one is for all beyond half a minute.
+# Buckets double from one microsecond; the last one is for everything above half a minute.
 BUCKETS: Final = 26
 BOUNDS: Final = tuple((1 << power) / 1e6 for power in range(BUCKETS - 1))
-# An append that keeps the loop from everything else for this long is a stall.
+# An append that blocks the event loop for this long is a stall.
 STALL_SECONDS: Final = 0.010
 
 
 class Kind(Enum):
-    """Prometheus's words."""
+    """Prometheus's metric types."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -29,13 +29,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One metric: the attribute of `Metrics` that holds it, and what readers are told of it."""
+    """One metric: the attribute of `Metrics` that holds it, and its description."""
 
     name: str
     attribute: str
     kind: Kind
     sentence: str
-    label: str = ""  # where the attribute is a mapping: what its keys are
+    label: str = ""  # if the attribute is a mapping: the label of its keys
 
 
 ROWS: Final = (
@@ -191,7 +191,7 @@ ROWS: Final = (
 
 
 class Histogram:
-    """Counts of durations in buckets that double, and their sum."""
+    """Counts of durations in doubling buckets, and their sum."""
 
     __slots__ = ("counts", "total")
 
@@ -232,8 +232,8 @@ class Metrics:
         self.cleaned_bytes = 0
         self.cleaner_seconds = 0.0
         self.uncleanable_logs = 0
-        self.tasks = 0  # counted by whoever renders: there is no cheaper way than to walk them all
-        # These are found out by whoever renders, too.
+        self.tasks = 0  # set by the caller of `render`: counting means walking all of them
+        # Also set by the caller of `render`.
         self.groups: dict[str, int] = {}
         self.group_rebalances = 0
         self.offset_commits = 0
@@ -244,25 +244,25 @@ class Metrics:
         self.coordinator_load_seconds = Histogram()
 
     def requests_of(self, api: str) -> Histogram:
-        """The histogram of one API, to be kept by whoever counts there."""
+        """Return the histogram of one API, for its route to keep."""
         return self.requests.setdefault(api, Histogram())
 
     def failed(self, api: str) -> None:
-        """A request was answered with an error."""
+        """Count a request that was answered with an error."""
         self.request_errors[api] = self.request_errors.get(api, 0) + 1
 
     def round_ended(self, seconds: float) -> None:
-        """A coordinator's batch of records is safe."""
+        """Count a coordinator's round, whose records are safe."""
         self.coordinator_rounds += 1
         self.coordinator_round_seconds.observe(seconds)
 
     def closed(self, reason: str) -> None:
-        """A connection ended; reasons are words of ours."""
+        """Count a closed connection; reasons are a fixed set of words."""
         self.connections_closed[reason] = self.connections_closed.get(reason, 0) + 1
 
 
 def render(metrics: Metrics) -> Iterator[str]:
-    """Prometheus's text, in pieces of one series each."""
+    """Yield Prometheus's text, one series at a time."""
     for row in ROWS:
         value = getattr(metrics, row.attribute)
         yield f"# HELP {row.name} {row.sentence}\n# TYPE {row.name} {row.kind.value}\n"
@@ -295,5 +295,5 @@ def _braces(labels: Iterable[str]) -> str:
 
 
 def escape(value: str) -> str:
-    """A label's value as Prometheus wants it between quotes."""
+    """Escape a label's value for Prometheus."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

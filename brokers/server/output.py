@@ -1,7 +1,7 @@
-"""What one connection still has to send: bytes and file ranges, in order, without copying either.
+"""Sends the pending bytes and file ranges of one connection, in order, without copying either.
 
-Knows a socket and no requests. Small answers leave in one call; a header leaves with the promise
-that more follows, so that it shares a packet with the file bytes that the kernel sends behind it.
+Knows a socket and no requests. Small responses are sent in one call; a header is sent with
+`MSG_MORE`, so that it shares a packet with the file bytes that the kernel sends after it.
 One turn sends no more than its share, so that a reader of gigabytes does not starve the others.
 """
 
@@ -12,26 +12,26 @@ from typing import Final, TypeAlias
 
 from brokers.server.file_range import FileRange, release_all
 
-# What one connection may send before others have their turn: about half a millisecond of work.
+# Bytes that one connection may send before others have their turn: about half a ms of work.
 TURN_BYTES: Final = 1024 * 1024
-# Up to here buffers are joined, which costs less than a call that gathers them; pieces of files,
-# too, since to read a small one costs less than the calls that send what stands before it, the
-# piece itself, and what stands behind.
+# Up to this size buffers are joined, which costs less than a gathering call; small pieces of files
+# too, since reading one costs less than separate calls for the bytes before it, the piece itself,
+# and the bytes after it.
 JOINED_BYTES: Final = 65_536
-# Buffers of one gathering call; the kernel allows 1024, and more than this gains nothing.
+# Buffers of one gathering call; the kernel allows 1024, but more than this gains nothing.
 MAX_GATHERED: Final = 64
 
 _Chunk: TypeAlias = "bytes | bytearray | memoryview"
 
 
 class FileShrank(Exception):
-    """A log file ended before the bytes that an answer had promised; the connection is lost."""
+    """A log file ended before the range that a response announced; the connection is lost."""
 
 
 class Output:
-    """The queue of one connection. `size` counts what was added and not sent yet.
+    """The queue of one connection. `size` counts the unsent bytes.
 
-    `scratch` is for small answers with file bytes in them; all connections of a loop may share it.
+    `scratch` is for small responses with file bytes; all connections of a loop may share it.
     """
 
     __slots__ = ("_has_files", "_items", "_scratch", "_sent", "_socket", "size")
@@ -41,11 +41,11 @@ class Output:
         self._socket = sock
         self._scratch = scratch
         self._items: list[Sized] = []
-        self._sent = 0  # bytes of the first item that have left
+        self._sent = 0  # bytes of the first item that were sent
         self._has_files = False  # maybe; until the queue is empty
 
     def add(self, buffers: list[Sized]) -> None:
-        """Puts buffers at the end. Empty ones do not come this far: no answer has any."""
+        """Append buffers, which must not be empty: no response has empty ones."""
         self._items += buffers
         size = 0
         for buffer in buffers:
@@ -55,16 +55,16 @@ class Output:
         self.size += size
 
     def send_at_once(self, buffers: list[Sized]) -> int:
-        """The same as `add` and `drain`, for a queue that is empty: most answers never stand in it.
+        """Do `add` and `drain` for an empty queue: most responses are never queued.
 
-        What is raised is that of `drain`; the buffers' files are let go then, or by `close`.
+        Errors are those of `drain`; the buffers' files are released then, or by `close`.
         """
         try:
             data = _gathered(buffers, self._scratch)
             count = self._socket.send(data) if data is not None else 0
         except BlockingIOError:
             count = 0
-        except BaseException:  # whatever it is goes on, without the files
+        except BaseException:  # any error is raised again, after the files are released
             release_all(buffers)
             raise
         if data is not None and count == len(data):
@@ -79,14 +79,14 @@ class Output:
         return count
 
     def drain(self) -> int:
-        """Sends what the socket takes and the turn allows; how many bytes that was.
+        """Send what the socket accepts and the turn allows; return the number of bytes.
 
-        OSError where the peer is gone, FileShrank where a file is.
+        OSError if the peer is gone, FileShrank if a file is too short.
         """
         items, size = self._items, self.size
         if self._sent or size > JOINED_BYTES:
             return self._drain_in_parts()
-        # The common cases: all answers of a turn in one call.
+        # The common cases: all responses of a turn in one call.
         data: _Chunk
         if self._has_files:
             gathered = _gathered(items, self._scratch)
@@ -130,7 +130,7 @@ class Output:
         return count
 
     def _send_bytes(self, left: int) -> tuple[int, int]:
-        """Sends the bytes in front of the next file range; how many were tried, and sent."""
+        """Send the bytes before the next file range; return how many were tried, and sent."""
         chunks: list[memoryview] = []
         tried = 0
         flags = 0
@@ -149,7 +149,7 @@ class Output:
         yield from self._items[1:]  # type: ignore[misc]
 
     def _advance(self, count: int) -> None:
-        """Takes what was sent off the queue, and lets go of files that are through."""
+        """Remove sent bytes from the queue, and release files that were sent completely."""
         self.size -= count
         done = 0
         self._sent += count
@@ -165,7 +165,7 @@ class Output:
             self._has_files = False
 
     def close(self) -> None:
-        """Forgets everything and lets go of every file."""
+        """Drop everything and release every file."""
         for item in self._items:
             if isinstance(item, FileRange):
                 item.release()
@@ -174,7 +174,7 @@ class Output:
 
 
 def _gathered(items: list[Sized], scratch: memoryview) -> memoryview | None:
-    """All of these, with the bytes of their files, in the scratch; None if they do not fit."""
+    """Copy all of these, with the bytes of their files, into `scratch`; None if they do not fit."""
     end, room = 0, len(scratch)
     for item in items:
         start, end = end, end + len(item)

@@ -1,6 +1,6 @@
-"""Who is at the other end of a connection.
+"""Describes the peer of a connection.
 
-Values only. What a peer may do is decided by whoever handles its requests.
+Values only. The handlers of its requests decide what a peer may do.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,6 @@ class Peer:
     port: int = 0
     principal: str = ANONYMOUS
     listener: str = "PLAINTEXT"
-    # What its ApiVersions request says, from version 3 on (KIP-511); empty before.
+    # From its ApiVersions request, in version 3 or later (KIP-511); empty before.
     software: str = ""
     software_version: str = ""

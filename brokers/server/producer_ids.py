@@ -1,10 +1,10 @@
-"""Producer ids, each given out once in the life of the cluster, from blocks of the store.
+"""Issues producer ids, each once in the life of the cluster, from blocks of the store.
 
-Knows no requests and no store; who asks brings the way to a new block. Blocks are not remembered
-over a restart, so what is left of one is lost, which is what 63 bits are for. That a block was
-given here is on the disk before its first id goes to a client: whatever happens to the database of
-the cluster, this broker can tell. A block of which a log has seen an unused id was given out twice,
-by a database that was set back, and is dropped.
+Knows no requests and no store; callers pass a function that gets a new block. Blocks are not kept
+over a restart, so the rest of one is lost, which 63 bits allow. That this broker got a block is on
+the disk before its first id goes to a client, so that this broker knows it even if the cluster's
+database loses it. If a log has seen an unissued id of a block, the block was issued twice, by a
+database that was restored from an older copy, and is dropped.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from brokers.cluster.proposals import Outcome, ProducerIdsResult
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.storage.producer_ids import SeenProducerIds
 
-# A next block is fetched ahead once fewer than this share of a block are left, as Kafka does.
+# The next block is fetched once less than this share of a block is left, as in Kafka.
 _LOW_SHARE: Final = 10
-# Blocks of one request that turn out to be in use: one after the database was set back, and more
-# only where somebody writes with the newest ids on purpose.
+# Blocks of one request that turn out to be in use: one after the database was restored, and more
+# only if a client deliberately writes with the newest ids.
 _MAX_BLOCKS_IN_USE: Final = 3
 
-# Asks for a block above the highest id that was seen here.
+# Requests a block above the highest id that was seen here.
 Allocate = Callable[[int], Awaitable[Outcome]]
 
 
 class ProducerIds:
-    """Belongs to the event loop. `save` notes on the disk what `seen` counts as used."""
+    """Belongs to the event loop. `save` writes to disk what `seen` counts as used."""
 
     def __init__(self, seen: SeenProducerIds, *, save: Callable[[], None]) -> None:
         self._seen = seen
@@ -38,12 +38,12 @@ class ProducerIds:
         seen.on_seen = self._drop_if_used
 
     async def next(self, allocate: Allocate) -> int:
-        """An id that nobody had before; KafkaError, retriable, while no block can be had."""
+        """Return an id that was never issued; a retriable KafkaError while there is no block."""
         while self._next >= self._end:
             if self._ahead is not None:
                 (self._next, self._end), self._ahead = self._ahead, None
                 break
-            # All who wait share one request; one who leaves must not end it for the others.
+            # All waiters share one request; one that is cancelled must not end it for the others.
             await asyncio.shield(self._fetch(allocate))
         given = self._next
         self._next += 1
@@ -64,7 +64,7 @@ class ProducerIds:
             self._seen.reserve(block.first + block.count - 1)
             self._save()
         except KafkaError as error:
-            # The code by which Kafka says it: clients take others for the end.
+            # Kafka's code for this: clients treat others as fatal.
             raise KafkaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
                 f"no block of producer ids could be had: {error.code.name} {error.message}",
@@ -75,7 +75,7 @@ class ProducerIds:
         self._size = block.count
 
     async def _unused_block(self, allocate: Allocate) -> ProducerIdsResult:
-        """Return a block of which no id has arrived in a log while it was asked for."""
+        """Return a block of which no id arrived in a log while it was requested."""
         for _ in range(_MAX_BLOCKS_IN_USE):
             outcome = await allocate(self._seen.highest)
             block = outcome.result
@@ -90,7 +90,7 @@ class ProducerIds:
         )
 
     def _drop_if_used(self, producer_id: int) -> None:
-        """Give up the blocks in hand when a log meets an id that was not given out of them."""
+        """Drop the current blocks if a log has seen an id of theirs that was not issued."""
         ahead = self._ahead or (0, 0)
         if self._next <= producer_id < self._end or ahead[0] <= producer_id < ahead[1]:
             self._next = self._end = 0
@@ -98,6 +98,6 @@ class ProducerIds:
 
 
 def _forgive(task: asyncio.Task[None]) -> None:
-    """Takes note of a failure that nobody may have waited for; who needs a block asks again."""
+    """Retrieve a failure that may have no waiter; the next caller requests a block again."""
     if not task.cancelled():
         task.exception()

@@ -1,8 +1,7 @@
-"""Requests that a client in wide use gets wrong in a known way, put right before they are decoded.
+"""Repairs requests that widely used clients encode wrongly in a known way, before decoding.
 
-The codec refuses bytes that it cannot account for; Kafka ignores what stands behind the last field.
-Each row of the table is one client's mistake, and goes when that client's last release with it is
-no longer in use.
+The codec refuses unknown bytes; Kafka ignores bytes after the last field. Each row of the table is
+one client's bug, and can be removed when that client's last release with it is no longer in use.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,19 +9,19 @@ from typing import Final
 
 METADATA: Final = 3
 
-# From here on the array of topics begins with a compact length.
+# From this version on the array of topics has a compact length.
 _METADATA_FLEXIBLE: Final = 9
-# How many flags stand behind the topics: version 11 drops those of the cluster's operations.
+# The number of flags after the topics: version 11 drops those of the cluster's operations.
 _METADATA_FLAGS: Final = {9: 3, 10: 3}
 _LATER_METADATA_FLAGS: Final = 2
-# What the mistake adds: a null array in the four bytes of the old form, of which one belongs there.
+# The wrong bytes: a null array in the four bytes of the old format, where one byte belongs.
 _ADDED: Final = 3
 
 
 def mend_metadata(version: int, body: memoryview) -> memoryview:
-    """Librdkafka before the fix of its issue 5049 asks for all topics in seven bytes, not four.
+    """Repair librdkafka without the fix of its issue 5049: all topics in seven bytes, not four.
 
-    Kafka takes the first of the added bytes for the flags, so all of these are false.
+    Kafka reads the first of the extra bytes as the flags, so all of these are false.
     """
     if version < _METADATA_FLEXIBLE or not body or body[0]:
         return body
@@ -32,5 +31,5 @@ def mend_metadata(version: int, body: memoryview) -> memoryview:
     return memoryview(bytes(proper))
 
 
-# API key → what makes its body readable, given the version.
+# API key → the function that repairs its body, given the version.
 MENDS: Final[Mapping[int, Callable[[int, memoryview], memoryview]]] = {METADATA: mend_metadata}

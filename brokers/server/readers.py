@@ -1,8 +1,8 @@
 """Polls client sockets for reading, in a poll of its own inside the event loop's.
 
-The loop makes an object for each socket that is ready, puts it into a line and calls it from there,
-which costs a broker under load a twentieth of each request. Here all sockets that are ready are one
-event of the loop's, and their clients are called in a row.
+The loop creates an object for each ready socket, queues it and calls it from the queue, which costs
+a broker under load a twentieth of each request. Here all ready sockets are one event of the loop,
+and their clients are called in a row.
 
 A turn of the loop is shared: sockets that are ready have one slice of it, and after them one client
 that used up its slice in an earlier turn has another. So neither keeps the other waiting for long,
@@ -18,10 +18,10 @@ from typing import Final
 
 from brokers.clock import Clock
 
-# Called in one turn; the rest is still ready in the next one, after all else that waits.
+# Clients called in one turn; the others are still ready in the next one, after all other work.
 READY_PER_TURN: Final = 64
-# Where so many were ready at once, others are by now, and a turn of the loop between would be most
-# of what they cost.
+# If so many were ready at once, others are by now, and a turn of the loop in between would be most
+# of their cost.
 CROWD: Final = 2
 # What clients that are ready may take of a turn, all together, and what one may take that goes on
 # with what it sent before; and, of each, the one request that is under way. Two of them are half of
@@ -30,7 +30,7 @@ SLICE_SECONDS: Final = 0.005
 
 
 class Readers:
-    """Belongs to the event loop. What is called should not raise; nobody else pays if it does."""
+    """Belongs to the event loop. Callbacks should not raise; one that does harms no others."""
 
     __slots__ = ("_calls", "_clock", "_later", "_loop", "_missed", "_poll")
 
@@ -47,31 +47,31 @@ class Readers:
         loop.add_reader(self._poll.fileno(), self._turn)
 
     def add(self, sock: socket.socket, call: Callable[[], None]) -> None:
-        """Calls whenever there is something to read, or the peer is gone, until `remove`.
+        """Call back whenever there are bytes to read, or the peer is gone, until `remove`.
 
-        OSError where the kernel has no room for one more; then there is nothing to remove.
+        OSError if the kernel has no room for one more; then there is nothing to remove.
         """
         fd = sock.fileno()
         self._poll.register(fd, select.EPOLLIN)
         self._calls[fd] = call
 
     def remove(self, sock: socket.socket) -> None:
-        """The socket is still open: its number belongs to it."""
+        """Remove a socket, which must still be open, so that the number is still its own."""
         fd = sock.fileno()
         self._poll.unregister(fd)
         del self._calls[fd]
 
     def go_on_later(self, call: Callable[[], None]) -> None:
-        """Calls once, in a later turn: behind the sockets that are ready, and whoever asked before.
+        """Call back once, in a later turn: after ready sockets, and after earlier calls of this.
 
-        What is called may find that its client is gone.
+        The client may be closed by then.
         """
         self._later.append(call)
         if len(self._later) == 1:
             self._loop.call_soon(self._shared_turn)
 
     def close(self) -> None:
-        """Forgets all. Any further call does nothing."""
+        """Drop everything. Further calls do nothing."""
         if self._poll.closed:
             return
         self._loop.remove_reader(self._poll.fileno())
@@ -80,7 +80,7 @@ class Readers:
         self._later.clear()
 
     def _turn(self) -> None:
-        # While somebody goes on later, those that are ready have had their slice in this turn.
+        # If clients wait to continue, the ready ones have had their slice in this turn.
         if not self._later:
             self._serve_ready()
 
@@ -97,7 +97,7 @@ class Readers:
             self._later[0]()
         finally:
             # Whatever one ran into: while one is left here nobody is read but by the next turn.
-            # Closed meanwhile, it is empty.
+            # If it was closed in the meantime, it is empty.
             if self._later:
                 self._later.popleft()
             if self._later:

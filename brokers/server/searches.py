@@ -1,8 +1,8 @@
-"""Searches in the records of a partition, for who asks the inspection port.
+"""Runs searches in the records of a partition, for readers of the inspection port.
 
-Decides whether a search may begin and where; a process of its own does the work (ADR 0030). It
-reads log files by their names and is told offsets only: what is asked for by time is looked up
-here, and nothing beyond the high watermark is ever read.
+Decides whether a search may begin and where; a separate process does the work (ADR 0030). That
+process opens log files by name and gets offsets only: times are resolved to offsets here, and
+nothing beyond the high watermark is ever read.
 """
 
 import json
@@ -22,12 +22,12 @@ from brokers.server.workers import streamed
 
 # Each is a process that uses up to a core, beside a broker that uses one.
 MAX_SEARCHES: Final = 2
-# What one search may take before it ends with what it has: who asked may go on from there.
+# The time limit of a search, which then ends with its hits so far; the reader may continue there.
 SEARCH_SECONDS: Final = 300.0
 
 
 class SearchRefused(Exception):
-    """There is no answer; the sentence says why, and `status` is HTTP's."""
+    """A search cannot be answered; the message says why, and `status` is HTTP's."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -98,7 +98,7 @@ class Searches:
         )
 
     async def _offset(self, partition: Partition, bound: Bound, default: int, end: int) -> int:
-        """The offset of a bound; behind the last record where none is so young."""
+        """Return the offset of a bound; the one after the last record if all are older."""
         if bound.offset is not None:
             return bound.offset
         if bound.time is None:
@@ -124,7 +124,7 @@ def _aborted(partition: Partition, start: int, stop: int) -> list[tuple[int, int
 
 
 async def _with_error(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines, and one that says so where the process did not end well."""
+    """Yield the lines, and an error line if the process failed."""
     try:
         async for piece in pieces:
             yield piece

@@ -1,7 +1,7 @@
-"""What a handler module says about its API: that it is served here, and in which versions.
+"""Lets a handler module declare the versions in which its API is served.
 
 The rows of `protocol.apis` say which versions have a codec; a release may serve fewer, and may
-announce more than it serves where clients draw conclusions from that.
+advertise more than it serves if clients draw conclusions from that.
 """
 
 from dataclasses import dataclass, replace
@@ -11,10 +11,10 @@ from brokers.protocol.apis import APIS, Api
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """`versions` and `advertised` are those of the API's row where they are not given.
+    """`versions` and `advertised` are those of the API's row if they are not given.
 
-    `waits` says that the handler may wait for the cluster's metadata, and so for the agent, and
-    `counts_errors` that it counts answers with errors itself, since nobody may look through them.
+    `waits`: the handler may wait for the cluster's metadata, and so for the agent;
+    `counts_errors`: it counts responses with errors itself, since they may not be searched.
     """
 
     key: int
@@ -24,7 +24,7 @@ class Served:
     counts_errors: bool = False
 
     def api(self) -> Api:
-        """The row that a listener goes by."""
+        """The row that a listener uses."""
         row = APIS[self.key]
         low, high = self.versions or row.versions
         announced = self.advertised or (

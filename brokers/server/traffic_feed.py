@@ -1,8 +1,8 @@
 """Adds traffic to the feed: requests by API, bytes by topic, and both by client id.
 
-Knows no watchers and no steps that are kept. All numbers are sums since this broker started. A sum
-that is lower than before has begun again: of a topic that went away and came back, or of a client
-id that was counted with the rest meanwhile.
+Knows neither watchers nor stored steps. All numbers are sums since this broker started. A sum that
+is lower than before has restarted: of a topic that was removed and came back, or of a client id
+that was counted with the rest in between.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficChanges:
-    """What one sample found changed, or all that there is."""
+    """The changes in one sample, or all rows."""
 
     apis: tuple[ApiRow, ...] = ()
     topics: tuple[TopicRow, ...] = ()
@@ -40,7 +40,7 @@ class TrafficChanges:
         return rows + len(self.gone_topics) + len(self.gone_clients)
 
     def json(self) -> Iterator[str]:
-        """As members of a JSON object."""
+        """Write the changes as members of a JSON object."""
         yield from self.json_of_rows()
         yield ", "
         yield from array("gone_topics", self.gone_topics)
@@ -48,7 +48,7 @@ class TrafficChanges:
         yield from array("gone_clients", self.gone_clients)
 
     def json_of_rows(self) -> Iterator[str]:
-        """The same without what is gone, of which a snapshot has nothing."""
+        """Write the rows without the removed keys, which a snapshot does not have."""
         yield from array("apis", self.apis)
         yield ", "
         yield from array("topics", self.topics)
@@ -61,7 +61,7 @@ class TrafficFeed:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # What each partition had counted when it was looked at last, and the sums by topic.
+        # The counts of each partition when it was last read, and the sums by topic.
         self._seen: dict[tuple[str, int], tuple[int, int]] = {}
         self._sums: dict[str, tuple[int, int]] = {}
         self._partitions: dict[str, int] = {}
@@ -70,7 +70,7 @@ class TrafficFeed:
         self._clients = _Rows[ClientRow]()
 
     def note(self, partition: Partition) -> None:
-        """Add to the sums of its topic what a partition has counted since the last look."""
+        """Add a partition's counts since the last call to the sums of its topic."""
         topic, key = partition.topic, (partition.topic, partition.index)
         now = (partition.appended_bytes, partition.sent_bytes)
         before = self._seen.get(key)

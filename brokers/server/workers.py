@@ -1,7 +1,7 @@
-"""Runs work that would hold the loop for too long in a process of its own.
+"""Runs work that would block the event loop for too long in a separate process.
 
-Knows processes and not their work: bytes in, bytes out. Who waits is who owns: a call that is
-cancelled, or whose time is over, has killed its process and seen it end.
+Knows processes and not their work: bytes in, bytes out. A caller owns its process: a call that is
+cancelled, or runs out of time, kills the process and waits for its end.
 """
 
 import asyncio
@@ -17,27 +17,27 @@ from brokers.storage import clean_worker
 
 # A log that takes longer would keep all others waiting.
 CLEANING_SECONDS: Final = 600.0
-# A process whose answer is passed on as it comes takes its job at once, or never: it may begin in a
-# machine that is short of everything.
+# How long a streamed process may take to accept its job, even on a machine that is short of
+# resources.
 START_SECONDS: Final = 30.0
-# One that says nothing for so long stands in a call to a disk; it would tell its progress.
+# A process that is silent for this long hangs in a disk operation; it would report its progress.
 QUIET_SECONDS: Final = 60.0
-# How long the end of a process that was killed is waited for: one that stands in a call to a disk
-# that does not answer runs no further, and cannot end.
+# How long to wait for the end of a killed process: one that hangs in a disk operation neither runs
+# on nor ends.
 KILL_SECONDS: Final = 5.0
-# Of what a process says why it failed: its last words.
+# The length to which a process's error output is cut, from its end.
 MAX_WORDS: Final = 1_000
 _READ_BYTES: Final = 64 * 1024
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
 
 
 async def clean(job: bytes, *, seconds: float = CLEANING_SECONDS) -> bytes:
-    """The answer of the process that cleans to one job; WorkerFailed says why there is none."""
+    """Run one job in the cleaning process and return its answer; WorkerFailed says why not."""
     return await run(clean_worker.__name__, job, seconds=seconds)
 
 
 async def run(module: str, job: bytes, *, seconds: float) -> bytes:
-    """Runs a module with this process's number, its job on standard input."""
+    """Run a module with this process's id as argument and its job on standard input."""
     async with _started(module) as process:
         try:
             async with asyncio.timeout(seconds):
@@ -51,9 +51,9 @@ async def run(module: str, job: bytes, *, seconds: float) -> bytes:
 
 @asynccontextmanager
 async def streamed(module: str, job: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Runs a module like `run`, and yields its answer in pieces, as it comes.
+    """Run a module like `run`, and yield its answer in pieces, as it comes.
 
-    WorkerFailed behind the last piece where it did not end well. It is killed with the block.
+    WorkerFailed after the last piece if it failed. The process is killed at the end of the block.
     """
     async with _started(module) as process:
         assert process.stdin is not None
@@ -85,7 +85,7 @@ async def _pieces(process: Process, words: asyncio.Task[bytes]) -> AsyncIterator
 
 @asynccontextmanager
 async def _started(module: str) -> AsyncIterator[Process]:
-    """A process that is gone behind the block, whatever happens in it."""
+    """Start a process that has ended after the block, in any case."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, str(os.getpid())),
@@ -129,7 +129,7 @@ async def _talk(process: Process, job: bytes) -> tuple[bytes, bytes]:
 
 
 async def _feed(stdin: asyncio.StreamWriter, job: bytes) -> None:
-    # One that ends before it has read all says itself why.
+    # A process that ends before it has read everything reports the reason itself.
     with suppress(BrokenPipeError, ConnectionResetError):
         stdin.write(job)
         await stdin.drain()

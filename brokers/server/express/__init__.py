@@ -1,7 +1,7 @@
-"""Shorter ways for requests that are like one seen before, answered with the same bytes.
+"""Serves requests that repeat an earlier one on a faster path, with the same response bytes.
 
-A client that writes to one partition, or reads one, sends the same bytes again and again but for a
-few numbers. A lane decodes such a request once, in the regular way; what is equal later, byte for
-byte beside those numbers, needs no decoding, no message objects and no encoding. Whatever a lane
-does not take, for any reason and before anything has happened, goes the regular way.
+A client that writes to one partition, or reads one, sends the same bytes repeatedly except for a
+few numbers. A lane decodes such a request once, on the regular path; later requests with the same
+bytes around those numbers need no decoding, no message objects and no encoding. If a lane does not
+take a request, which it decides before it changes anything, the request takes the regular path.
 """

@@ -1,7 +1,7 @@
-"""The lane for a reader of one partition without a session, where what it asks for is there.
+"""Serves fetches of one partition without a session, if the requested records are there.
 
-That is how librdkafka reads, by one partition in each request of a small consumer. Who has to wait,
-or to be told anything but records, goes the regular way.
+librdkafka reads so: each request of a small consumer has one partition. A request that has to wait,
+or whose response needs more than records, takes the regular path.
 """
 
 from collections.abc import Sized
@@ -44,8 +44,8 @@ _NAME_FLEXIBLE: Final = (41, 9)
 _ID_WITH_REPLICA: Final = 66
 _ID_ALONE: Final = 62
 _FIRST_WITHOUT_REPLICA: Final = 15
-# From the end of the client id to the session's number and epoch, with all that may stand between:
-# tags, the replica's id, three numbers and the isolation level.
+# From the end of the client id to the session's number and epoch, with everything in between: tags,
+# the replica's id, three numbers and the isolation level.
 _TAGS_BYTES: Final = 1
 _REPLICA_BYTES: Final = 4
 _LIMITS_BYTES: Final = 13
@@ -57,7 +57,7 @@ _ONE_RECORD_BYTE: Final = b"x"
 
 
 class Template:
-    """What one kind of request asks for, and the answer to it without its numbers and records."""
+    """The contents of one kind of request, and its response without numbers and records."""
 
     __slots__ = (
         "after",
@@ -77,11 +77,11 @@ class Template:
     ) -> None:
         wanted = request.topics[0].partitions[0]
         whole = min(request.max_bytes, MAX_FETCH_BYTES)
-        # By the topic's name, or by its id where the version speaks of ids.
+        # By the topic's name, or by its id in versions with ids.
         self.key: Any = (topic, wanted.partition)
         self.leader_epoch = wanted.current_leader_epoch
         self.max_bytes = min(wanted.partition_max_bytes, whole) if whole > 0 else 0
-        # Without any records the regular way must say what else there is to be told.
+        # Without records, the regular path must build the response.
         self.min_bytes = max(1, min_bytes(request))
         self.is_committed = request.isolation_level == READ_COMMITTED
         self.before = before
@@ -93,10 +93,10 @@ class Template:
 
 
 class FetchLane:
-    """One version's. See the package."""
+    """The lane of one version. See the package."""
 
     KEY: ClassVar[int] = 1
-    # From the first in which clients can read zstd, so that batches need no look.
+    # From the first in which clients can read zstd, so that batches need no inspection.
     VERSIONS: ClassVar[tuple[int, int]] = (10, 18)
 
     __slots__ = (
@@ -137,8 +137,8 @@ class FetchLane:
     def serve(
         self, data: bytearray, view: memoryview, count: int, correlation: int, now: float
     ) -> list[Sized] | None:
-        """Plans the read and answers; None where the regular way must."""
-        # A wrong guess of where things stand only finds no template.
+        """Plan the read and answer; None if the request needs the regular path."""
+        # If the guessed positions are wrong, no template is found.
         at = data[CLIENT_ID_LOW]
         if not self._has_ids:
             at += data[at + self._to_name]
@@ -163,7 +163,7 @@ class FetchLane:
                 return None
             piece = partition.read(offset, template.max_bytes, min_one_batch=True)
         except KafkaError:
-            return None  # found out anew, by who has the words for it
+            return None  # the regular path finds the same error and reports it
         length = piece.length
         if length < template.min_bytes:
             piece.release()
@@ -190,16 +190,16 @@ class FetchLane:
         return answer
 
     def _learn(self, head: bytes, at: int, view: memoryview, count: int, now: float) -> None:
-        """Makes a template of a request, if it is one of those that the lane can take.
+        """Make a template of a request, if the lane can serve its kind.
 
-        Only a request that our own encoder would write in the same bytes tells for certain where
-        everything stands in it.
+        Only in a request that Samsa's own encoder would encode to the same bytes are all positions
+        certain.
         """
         session = 2 + head[1] + self._to_session
         if (
             len(head) > MAX_HEAD_BYTES
             or at + _OFFSET.size > count
-            # Readers with sessions come again and again as well, with another head each time.
+            # Readers with sessions also repeat requests, but with a different head each time.
             or head[session : session + len(_OF_NO_SESSION)] != _OF_NO_SESSION
             or not self.templates.has_room(now)
         ):
@@ -213,7 +213,7 @@ class FetchLane:
         wanted = _only_partition(message)
         if (
             wanted is None
-            # Nobody else is answered from here, and a name that no topic can have may hold marks.
+            # Only topics that this broker leads are served here; other names may contain markers.
             or self._led(message.topics[0], wanted.partition) is None
             or b"".join(own.encode(message)) != request.body
         ):
@@ -260,12 +260,12 @@ class FetchLane:
 
 
 def _aborted(partition: Partition, offset: int) -> bool:
-    """Whether a reader of committed data must be told of transactions that were aborted."""
+    """Whether a reader of committed data needs a list of aborted transactions."""
     return bool(partition.aborted_transactions(offset, partition.last_stable_offset))
 
 
 def _only_partition(message: FetchRequest) -> FetchPartition | None:
-    """What a plain request of a consumer asks for, if it is of one partition alone."""
+    """Return the partition of a plain consumer request, if it has exactly one."""
     is_plain = (
         message.replica_id == -1
         and message.replica_state is None

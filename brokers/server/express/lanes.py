@@ -1,7 +1,7 @@
-"""Which lane takes a request, by the first bytes of its frame.
+"""Chooses the lane of a request by the first bytes of its frame.
 
-Knows no sockets: it looks into the buffer where a frame has just been received, and says what to
-send, or who will say it later.
+Knows no sockets: it reads the buffer into which a frame was just received, and returns the bytes
+to send, or an object that delivers them later.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sized
@@ -14,11 +14,11 @@ from brokers.server.context import Context
 from brokers.server.express.late import LateAnswer
 from brokers.server.metrics import Histogram
 
-# What a lane answers with: bytes that are sent as they are, buffers and file ranges in order, or
-# somebody who delivers bytes later.
+# A lane's response: bytes that are sent as they are, buffers and file ranges in order, or an object
+# that delivers bytes later.
 Answer: TypeAlias = bytes | list[Sized] | LateAnswer
 # Takes the whole frame's buffer, a view of it, how long the frame is, the correlation id and when
-# it came; None where the request has to go the regular way.
+# it came; None if the request has to take the regular path.
 Serve: TypeAlias = Callable[[bytearray, memoryview, int, int, float], Answer | None]
 
 
@@ -34,7 +34,7 @@ class Lane(Protocol):
     def serve(self) -> Serve: ...
 
 
-# What every frame begins with: its size, the API's key and version as one number, and the
+# The start of every frame: its size, the API's key and version as one number, and the
 # correlation id.
 _HEAD: Final = Struct(">iii")
 _unpack_head: Final = _HEAD.unpack_from
@@ -61,7 +61,7 @@ class Express:
                 self._lanes[_kind(api.key, version)] = lane(context, api, version, seconds).serve
 
     def serve(self, data: bytearray, view: memoryview, count: int, now: float) -> Answer | None:
-        """The answer to the one request that is all of `count` bytes, if a lane takes it."""
+        """Serve the request that makes up all of `count` bytes, if a lane takes it."""
         if count < _HEAD.size:
             return None
         size, kind, correlation = _unpack_head(view)

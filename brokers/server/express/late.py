@@ -1,7 +1,7 @@
-"""An answer that a lane gives later, in the place of its request among the others.
+"""Delivers a lane's response later, in the order of its connection's requests.
 
-Owns the wait's place on the connection and in the limits of all waits; what it waits for, and what
-it then says, is its lane's. It ends once: by an answer, by its deadline or with its connection.
+Owns the reserved place on the connection and in the limits of all waits; its lane decides what it
+waits for and what it sends. It ends once: by a response, by its deadline or with its connection.
 """
 
 from abc import ABC, abstractmethod
@@ -11,12 +11,12 @@ from typing import Final, Protocol
 from brokers.server.call import Closing
 from brokers.server.context import Context
 
-# What one holds in memory, its entries in the lists of others included.
+# The memory of one, its entries in the lists of other objects included.
 LATE_BYTES: Final = 600
 
 
 class LateChannel(Protocol):
-    """What a late answer needs of its connection."""
+    """The part of a connection that a late answer uses."""
 
     def watch(self, call: Closing) -> None: ...
 
@@ -33,12 +33,12 @@ class LateAnswer(ABC):
     def __init__(self, context: Context, wait_ms: int) -> None:
         self._context = context
         self._wait_ms = wait_ms
-        self._channel: LateChannel | None = None  # none once nobody waits any more
+        self._channel: LateChannel | None = None  # none once the wait has ended
         self._place = 0
         self.due_ms = 0
 
     def begin(self, channel: LateChannel, place: int) -> None:
-        """Waits from now on."""
+        """Begin to wait."""
         self._channel = channel
         self._place = place
         self._context.replicas.room.append_bytes += LATE_BYTES
@@ -46,7 +46,7 @@ class LateAnswer(ABC):
         channel.watch(self)
 
     def finish(self, frame: bytes) -> None:
-        """Delivers the answer; does nothing where the wait has ended already."""
+        """Deliver the response; do nothing if the wait has ended already."""
         channel = self._channel
         if channel is None:
             return
@@ -59,7 +59,7 @@ class LateAnswer(ABC):
 
     @abstractmethod
     def expire(self) -> None:
-        """The time is over: finishes with what there is to say."""
+        """Finish at the deadline, with the response that is then possible."""
 
     def _end(self) -> None:
         self._channel = None

@@ -1,7 +1,7 @@
-"""The lane for one batch to one partition, which is what librdkafka always sends.
+"""Serves produce requests with one batch for one partition, as librdkafka always sends.
 
-The answer leaves at once where the batch is safe as soon as it is appended, and else when the high
-watermark has passed it.
+The response leaves at once if the batch is safe as soon as it is appended, and otherwise when the
+high watermark has passed it.
 """
 
 from struct import Struct
@@ -52,16 +52,16 @@ _TO_RECORDS_PLAIN: Final = 8
 # From the end of the client id to the low byte of the number of topics.
 _TOPICS_FLEXIBLE: Final = 8
 _TOPICS_PLAIN: Final = 11
-# As they stand in a head.
+# As encoded in a head.
 _LEARNED_ACKS: Final = frozenset({b"\x00\x01", b"\xff\xff"})
-# Behind the records of a flexible request: the ends of a partition, its topic and the request.
+# After the records of a flexible request: the ends of a partition, its topic and the request.
 _TAGS: Final = bytes(3)
 _INT32: Final = Struct(">i")
 _unpack_size: Final = _INT32.unpack_from
 
 
 class Template:
-    """One head, and the answer to it without its numbers."""
+    """One head, and the response to it without its numbers."""
 
     __slots__ = ("after", "before", "key", "pack", "size", "wait_ms")
 
@@ -76,7 +76,7 @@ class Template:
 
 
 class LateProduce(LateAnswer):
-    """The answer to a batch that waits for the high watermark."""
+    """The response to a batch that waits for the high watermark."""
 
     __slots__ = ("_began", "_correlation", "_frame", "_lane", "_template")
 
@@ -105,10 +105,10 @@ class LateProduce(LateAnswer):
 
 
 class ProduceLane:
-    """One version's. See the package."""
+    """The lane of one version. See the package."""
 
     KEY: ClassVar[int] = 0
-    # From the first whose answers have three offsets in a row.
+    # From the first whose responses have three offsets in a row.
     VERSIONS: ClassVar[tuple[int, int]] = (5, 11)
 
     __slots__ = (
@@ -146,8 +146,8 @@ class ProduceLane:
     def serve(
         self, data: bytearray, view: memoryview, count: int, correlation: int, now: float
     ) -> "bytes | LateProduce | None":
-        """Appends and answers; None where nothing has happened and the regular way must."""
-        # A wrong guess of where things stand only finds no template.
+        """Append and answer; None if nothing has changed and the regular path is needed."""
+        # If the guessed positions are wrong, no template is found.
         at = data[CLIENT_ID_LOW]
         at += self._to_records + data[at + self._to_name]
         head = bytes(view[HEAD_START:at])
@@ -211,7 +211,7 @@ class ProduceLane:
         return late
 
     def waited(self, began: float) -> None:
-        """Takes note of the time of an answer that came late."""
+        """Record the time of a late response."""
         self.observe(self._clock() - began)
 
     def _not_appended(
@@ -223,17 +223,17 @@ class ProduceLane:
         return self.refused(template, correlation, error)
 
     def refused(self, template: Template, correlation: int, error: KafkaError) -> bytes:
-        """The frame that says why a batch was not taken, or is not safe."""
+        """Return the frame with the error of a batch that was not appended, or is not safe."""
         self.context.metrics.failed(API_NAME)
         message = refused_answer(self.context, self._version, *template.key, error)
         body = b"".join(codec(ProduceResponse, self._version).encode(message))
         return response_head(self._api, self._version, correlation, len(body)) + body
 
     def _learn(self, head: bytes, view: memoryview, count: int, now: float) -> None:
-        """Makes a template of a request, if it is one of those that the lane can take.
+        """Make a template of a request, if the lane can serve its kind.
 
-        Only a request that our own encoder would write in the same bytes tells for certain where
-        everything stands in it.
+        Only in a request that Samsa's own encoder would encode to the same bytes are all positions
+        certain.
         """
         if (
             len(head) > MAX_HEAD_BYTES
@@ -253,12 +253,12 @@ class ProduceLane:
             return
         topic, index, size = partition
         if topic in INTERNAL_TOPICS:
-            return  # refused, by who has the words for it
+            return  # the regular path refuses it with an error
         ending = size + (len(_TAGS) if self._is_flexible else 0)
         length = _length_bytes(size) if self._is_flexible else _INT32.size
         if (
             len(head) != count - ending - length - HEAD_START
-            # Nobody else is answered from here, and a name that no topic can have may hold marks.
+            # Only topics that this broker leads are served here; other names may contain markers.
             or self.context.replicas.led((topic, index)) is None
             # As bytes, since views are compared item by item.
             or b"".join(own.encode(message)) != bytes(request.body)
@@ -268,11 +268,11 @@ class ProduceLane:
         self.templates.keep(head, self._template(topic, index, wait_ms))
 
     def _seems_plain(self, head: bytes) -> bool:
-        """Whether a head asks to be answered and speaks of one partition, as far as a look tells.
+        """Whether a head seems to request a response and to name one partition, from a quick look.
 
-        Those that do not come again and again as well, and would be decoded twice each time.
+        Clients repeat other requests too, which would otherwise be decoded twice each time.
         """
-        start = 2 + head[1]  # behind the client id
+        start = 2 + head[1]  # after the client id
         one = 2 if self._is_flexible else 1
         topics = head[start + (_TOPICS_FLEXIBLE if self._is_flexible else _TOPICS_PLAIN)]
         return head[start + 2 : start + 4] in _LEARNED_ACKS and topics == head[-5] == one
@@ -289,7 +289,7 @@ class ProduceLane:
 
 
 def _only_partition(message: ProduceRequest) -> tuple[str, int, int] | None:
-    """Topic, index and size of records of a request that writes to one partition."""
+    """Return topic, index and records size of a request that writes to one partition."""
     if len(message.topic_data) != 1 or len(message.topic_data[0].partition_data) != 1:
         return None
     topic = message.topic_data[0]
@@ -303,9 +303,9 @@ def _length(data: bytearray, at: int) -> tuple[int, int]:
     try:
         return read_uvarint(data, at)
     except (ProtocolError, IndexError):
-        return 0, at  # no length that fits anything, so the regular way finds the words for it
+        return 0, at  # no valid length, so the regular path reports the error
 
 
 def _length_bytes(size: int) -> int:
-    """How many bytes the compact length of so many records takes."""
+    """Return how many bytes the compact length of the records takes."""
     return max(1, ((size + 1).bit_length() + 6) // 7)

@@ -1,8 +1,8 @@
-"""What lanes have learned, by the bytes that requests of one kind have in common.
+"""Stores the templates of lanes by the bytes that requests of one kind have in common.
 
-Bounded in number and in the size of each, whoever sends what: when there is no room for one more,
-all are forgotten, and those that are in use are learned again at once. That happens no more than
-once a second: to learn costs as much as to answer, and more than fit may be in use.
+Bounded in number and in the size of each, for any input: when there is no room for one more, all
+are dropped, and those in use are learned again at once. That happens at most once a second:
+learning costs as much as answering, and more templates may be in use than fit.
 """
 
 from struct import Struct
@@ -10,9 +10,9 @@ from typing import Final, Generic, TypeVar
 
 # Of all connections together, in one version of one API; each takes about 1 KiB.
 MAX_TEMPLATES: Final = 1_024
-# A longer head has a client id or topic name that nobody uses twice a second.
+# A longer head has a client id or topic name that is hardly used twice a second.
 MAX_HEAD_BYTES: Final = 512
-# Between two times that all are forgotten.
+# The shortest time between dropping all templates twice.
 FORGET_SECONDS: Final = 1.0
 
 # Where what requests have in common begins in a frame, with the length of the client id, and where
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Templates(Generic[T]):
-    """See the module. Lanes look things up with `get`."""
+    """See the module. Lanes look templates up with `get`."""
 
     __slots__ = ("_forgotten", "_known", "get")
 
@@ -40,7 +40,7 @@ class Templates(Generic[T]):
         return len(self._known)
 
     def has_room(self, now: float) -> bool:
-        """Whether one more can be kept, which may need that all others are forgotten."""
+        """Whether one more can be stored; drop all others first if that is needed and allowed."""
         if len(self._known) >= MAX_TEMPLATES:
             if now - self._forgotten < FORGET_SECONDS:
                 return False
@@ -49,5 +49,5 @@ class Templates(Generic[T]):
         return True
 
     def keep(self, head: bytes, template: T) -> None:
-        """Where there is room."""
+        """Store a template; `has_room` must have returned true."""
         self._known[head] = template

@@ -1,6 +1,6 @@
-"""AlterConfigs: replaces all that is set for a resource.
+"""AlterConfigs: replaces all configs that are set for a resource.
 
-The older of two requests: whatever it does not name goes back to its default.
+The older of two requests: keys that it does not name return to their defaults.
 """
 
 from typing import Final

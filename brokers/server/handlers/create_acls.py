@@ -1,4 +1,4 @@
-"""CreateAcls: refuses every rule, since nobody would enforce it."""
+"""CreateAcls: refuses every rule, since the broker would not enforce it."""
 
 from typing import Final
 

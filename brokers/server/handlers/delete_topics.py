@@ -1,7 +1,7 @@
 """DeleteTopics: deletes topics with all their records, by name or by id.
 
-A topic is named once, by its name or by its id; whoever names one twice may mean two, so nothing
-is done to it. Deleting by id never hits a topic that was made anew under the same name.
+A topic is named once, by its name or by its id; a client that names one twice may mean two, so it
+is not deleted. Deleting by id never affects a topic that was recreated under the same name.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ async def handle(
     if is_enabled(context, DELETE_TOPICS):
         parts = _parts(image, topics)
     outcomes = await outcomes_of(context, call, parts, timeout_ms=request.timeout_ms)
-    # What is said twice in the same words is answered once, as in Kafka.
+    # Identical entries are answered once, as in Kafka.
     results = {
         (topic.name, topic.topic_id): _result(image, topic, outcome)
         for topic, outcome in zip(topics, outcomes, strict=True)

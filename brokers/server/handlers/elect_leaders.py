@@ -1,7 +1,7 @@
 """ElectLeaders: says of each partition whether an election is needed, and why there is none.
 
-Elects nobody. A partition has one replica in this release, which leads it whenever its broker is
-there; so either the leader is the right one, or nobody else could lead.
+Never elects a leader. A partition has one replica in this release, which leads it whenever its
+broker is up; so either the leader is the preferred one, or no other replica could lead.
 """
 
 from collections.abc import Iterable

@@ -1,12 +1,12 @@
-"""Fetch: reads record batches for consumers, and waits where there are too few.
+"""Fetch: reads record batches for consumers, and waits if there are too few.
 
-An answer leaves when enough bytes are there, when something must be told at once, or when the time
-is over. Until then one object watches the partitions; it is told how many bytes were added and
-reads again only once those could be enough. While it waits it holds no file. Where there is no room
-for it, it watches nothing and reads again when its time is over: an answer at once would have all
-consumers ask without a pause.
+A response leaves when enough bytes are there, when some news must be sent at once, or when the time
+is over. Until then one object watches the partitions; it is notified of added bytes and reads again
+only once they could be enough. While it waits it holds no file. If there is no room for it, it
+watches nothing and reads again when its time is over: an immediate response would make all
+consumers retry without a pause.
 
-There are no followers yet: a request in the name of a broker is refused.
+There are no followers yet: a request with a replica id is refused.
 """
 
 from typing import Final
@@ -70,7 +70,7 @@ class PendingFetch:
         self.due_ms = 0
 
     def begin(self, found: Reading, least: int) -> None:
-        """Waits from now on."""
+        """Begin to wait."""
         replicas, call = self._context.replicas, self._call
         self._is_watching = replicas.room.admit_fetch(found.watched, call.connection)
         if self._is_watching:
@@ -97,7 +97,7 @@ class PendingFetch:
             self._context.loop.call_soon(self._look)
 
     def expire(self) -> None:
-        """Answers now, with what is there."""
+        """Answer now, with the records that are there."""
         self._answer(_read(self._context, self._call, self._request, self._plan))
 
     def _look(self) -> None:
@@ -132,7 +132,7 @@ class PendingFetch:
 
 
 def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse | None:
-    """Answers at once if it can, and else leaves an object that will."""
+    """Answer at once if possible, or else leave an object that will."""
     try:
         plan = context.fetch_sessions.plan(request, speaks_of_ids=call.version >= FIRST_WITH_IDS)
     except KafkaError as error:
@@ -155,7 +155,7 @@ def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse
 
 
 def _refused(context: Context, request: FetchRequest) -> ErrorCode | None:
-    """What every partition is answered with, if the request as a whole cannot be served."""
+    """Return the response of every partition if the request as a whole cannot be served."""
     if request.replica_id >= 0 or (
         request.replica_state is not None and request.replica_state.replica_id >= 0
     ):
@@ -164,7 +164,7 @@ def _refused(context: Context, request: FetchRequest) -> ErrorCode | None:
 
 
 def min_bytes(request: FetchRequest) -> int:
-    """How many bytes of records are worth an answer before its time is over."""
+    """Return how many bytes of records are enough for a response before its time is over."""
     return min(request.min_bytes, request.max_bytes, MAX_FETCH_BYTES)
 
 
@@ -180,7 +180,7 @@ def _read(context: Context, call: Call, request: FetchRequest, plan: FetchPlan) 
 
 
 def _response(context: Context, call: Call, plan: FetchPlan, found: Reading) -> FetchResponse:
-    """The answer, by topic in the order of reading; in a going session only what is new."""
+    """Build the response, by topic in reading order; in an existing session only with news."""
     response = FetchResponse()
     session = plan.session
     if session is not None:
@@ -227,7 +227,7 @@ def _topic(name: str | bytes) -> FetchableTopicResponse:
 def _add_leader(
     context: Context, interest: Interest, data: PartitionData, endpoints: dict[int, NodeEndpoint]
 ) -> None:
-    """Tells those who asked the wrong broker whom to ask, so that they need not look (KIP-951)."""
+    """Add the right leader to errors, so that clients need not look it up (KIP-951)."""
     name = interest.name
     topic = context.image.names.get(name) if isinstance(name, bytes) else name
     found = None if topic is None else context.replicas.leader_state(topic, data.partition_index)

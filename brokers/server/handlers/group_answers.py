@@ -1,8 +1,7 @@
-"""What handlers of groups share: answers that may come later, ids that are too long, who asks.
+"""Provides shared code of group handlers: later answers, checks of ids, the client's identity.
 
-No handler of an API. An operation on a group is answered in the turn in which it was asked for, or
-once its records are safe, or when other members have come; nothing here waits, and nothing is a
-task.
+No handler of an API. An operation on a group is answered in the turn of its request, or once its
+records are safe, or when other members have joined; nothing here waits, and nothing is a task.
 """
 
 from collections.abc import Callable

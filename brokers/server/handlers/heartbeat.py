@@ -1,7 +1,7 @@
-"""Heartbeat: a classic member of a group of either protocol lives, and learns of a rebalance.
+"""Heartbeat: keeps a classic member in a group of either protocol, and reports a rebalance.
 
-While its group is being loaded nobody knows the member, and sending it away would end a membership
-that is in order: it is told that all is well, as in Kafka.
+While its group is being loaded the member is unknown, and an error would end a valid membership, so
+the response reports success, as in Kafka.
 """
 
 from typing import Final

@@ -1,12 +1,12 @@
-"""Produce: appends the batches of a request, and answers once they are as safe as was asked for.
+"""Produce: appends the batches of a request, and answers once they are as safe as requested.
 
-Serves versions 3 to 11 and announces 0 to 11, since librdkafka compresses only where it sees 0.
-Nothing here looks at records; where a topic's rules ask for more looking than one turn of the event
-loop allows, the request goes on in later ones. An answer that must wait for the high watermark
-leaves one object with the partitions it waits for; no task and no timer of its own.
+Serves versions 3 to 11 and announces 0 to 11, since librdkafka compresses only if it sees 0.
+Nothing here reads records; if a topic's rules require more inspection than one turn of the event
+loop allows, the request continues in later ones. A response that must wait for the high watermark
+leaves one object with the partitions it waits for, without a task or timer of its own.
 
-Transactions are not served yet. What needs them is refused with the one code that the Java client
-and librdkafka both take as the end of the producer, and never as a reason to try again.
+Transactions are not served yet. Requests that need them are refused with the one code that both the
+Java client and librdkafka treat as fatal for the producer, and never as retriable.
 """
 
 from collections.abc import Generator
@@ -117,7 +117,7 @@ class PendingProduce:
         partition.wait_for(offset, self, slot)
 
     def begin(self, response: ProduceResponse, timeout_ms: int, *, has_failed: bool) -> None:
-        """Waits from now on, with everything added."""
+        """Begin to wait, with everything added."""
         self._has_failed = self._has_failed or has_failed
         self._response = response
         self._size = _held_bytes(response)
@@ -162,7 +162,7 @@ class PendingProduce:
 
 
 def handle(context: Context, call: Call, request: ProduceRequest) -> ProduceResponse | None:
-    """Appends everything in the order of the request; each partition succeeds or fails alone."""
+    """Append everything in the order of the request; each partition succeeds or fails alone."""
     steps = _appending(context, call, request)
     try:
         next(steps)
@@ -284,7 +284,7 @@ def _no_room_for(data: PartitionProduceData, kept_bytes: int) -> Exception:
 
 
 def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
-    """What is wrong with the request as a whole."""
+    """Return what is wrong with the request as a whole."""
     if not -1 <= request.acks <= 1:
         return KafkaError(
             ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, allowed are -1, 0 and 1"
@@ -330,7 +330,7 @@ def _too_slow(room: WaitRoom) -> KafkaError:
 
 
 def timed_out() -> KafkaError:
-    """What is said of a batch that is not safe in time."""
+    """Return the error of a batch that is not safe in time."""
     return KafkaError(
         ErrorCode.REQUEST_TIMED_OUT,
         "the batch was appended and is not safe yet; it may be after this answer",
@@ -388,7 +388,7 @@ def _refuse(
 
 
 def _end_silently(context: Context, call: Call, error: KafkaError | None) -> None:
-    """With acks 0 a closed connection is the only way to say that something went wrong."""
+    """Close the connection, which is the only way to report an error with acks 0."""
     if error is None:
         call.skip()
     else:
@@ -397,7 +397,7 @@ def _end_silently(context: Context, call: Call, error: KafkaError | None) -> Non
 
 
 def _add_leaders(context: Context, version: int, response: ProduceResponse) -> None:
-    """Tells those who asked the wrong broker whom to ask, so that they need not look (KIP-951)."""
+    """Add the right leaders to errors, so that clients need not look them up (KIP-951)."""
     if version < _FIRST_WITH_LEADERS:
         return
     endpoints: dict[int, NodeEndpoint] = {}
