@@ -1,5 +1,5 @@
-"""What the cluster is and should be, as rows: the one place that decides, and the agent beside it.
+"""Stores and decides the state of the cluster in database rows, and contains the agent.
 
-Django's side of the house. No broker imports anything of it: brokers speak to the agent of their
-host. Rows change through `services` only, and are read through `selectors`.
+The Django app of the cluster's metadata. No broker imports it: brokers connect to the agent of
+their host. Rows are changed through `services` only, and read through `selectors`.
 """

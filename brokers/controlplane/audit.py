@@ -1,7 +1,7 @@
-"""The audit as it was written, for whoever shows or checks it: frozen values, never rows.
+"""Reads the audit for pages and checks, as frozen values instead of rows.
 
-Newest first, a page at a time, each page by the number where the one before it ended, so that new
-entries move nothing. A check follows the whole chain within one moment of the database.
+Newest first, in pages; each page begins at the number where the previous one ended, so that new
+entries shift nothing. A check follows the whole chain in one snapshot of the database.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,9 @@ from brokers.controlplane import models
 from brokers.controlplane.audit_chain import digest_of
 from brokers.controlplane.database import one_moment
 
-# What one page may ask for at once, and what an export or a check reads at a time.
+# The most entries of one page, and of one portion of an export or a check.
 MAX_ROWS: Final = 500
-# Faults of a chain that are named: after the first one all that follows is in doubt.
+# Faults of a chain that are listed: after the first one, all later entries are in doubt.
 MAX_FAULTS: Final = 10
 ACCEPTED: Final = "NONE"
 # Noted before something was done whose outcome has an entry of its own.
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What narrows entries down; an empty text and None leave all."""
+    """The criteria for entries; an empty text or None matches all."""
 
     actor: str = ""  # a part of it
     name: str = ""  # a part of it
@@ -73,7 +73,7 @@ EVERYTHING: Final = Filter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What a check of the chain has found: entries from `first` to `last`, and its end."""
+    """The result of a check of the chain: entries from `first` to `last`, and its end."""
 
     first: int
     last: int
@@ -113,8 +113,8 @@ def all_entries(
 def verify(*, cluster_id: str, noted: tuple[int, str] | None = None) -> Verified:
     """Follow the chain from the oldest entry that is kept to the end in the cluster's row.
 
-    `noted` is the number and digest of an entry as somebody wrote them down earlier: only with that
-    is it found out that the whole chain was made anew.
+    `noted` is the number and digest of an entry that was written down earlier: only this detects
+    that the whole chain was rebuilt.
     """
     with one_moment():
         cluster = models.Cluster.objects.get(cluster_id=cluster_id)

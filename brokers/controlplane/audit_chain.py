@@ -1,7 +1,7 @@
-"""The digest of an audit entry, which covers the digest of the one before it.
+"""Computes the digest of an audit entry, which covers the digest of the entry before it.
 
-Whoever changes, adds or takes out an entry has to make all digests after it anew; a copy of one
-later digest, kept elsewhere, shows that.
+A change, insertion or removal of an entry requires new digests for all later ones; a copy of one
+later digest, kept elsewhere, reveals that.
 """
 
 import hashlib

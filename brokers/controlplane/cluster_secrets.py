@@ -1,8 +1,8 @@
-"""The cluster's secrets, as the keys that are derived from them: the only reader of their rows.
+"""Derives the cluster's keys from its secrets; the only module that reads their rows.
 
-Apart from `selectors`, so that no page can come to import it. A rotation makes a new key, which is
-accepted at once and used only later: by then every agent has written it into the files of its home,
-and no process meets a key that it does not know.
+Separate from `selectors`, so that no page imports it by accident. A rotation creates a new key,
+which is accepted at once and used only later: by then every agent has written it into the files of
+its home, and no process meets an unknown key.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from typing import Final
 from brokers.controlplane import models
 from brokers.security.cluster_keys import Purpose, derived
 
-# How long a new key is accepted only. An agent looks for new secrets every 5 s, and readers of the
-# files once a second; the rest is for clocks of hosts that differ and for a database that is away.
+# How long a new key is accepted but not used. Agents check for new secrets every 5 s, and readers
+# of the files once a second; the rest allows for clock differences and a database that is away.
 ACTIVATION_MS: Final = 30_000
 # More would leave the key that a rotation was to end valid for longer.
 VALID_KEYS: Final = 2

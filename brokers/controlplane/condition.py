@@ -1,8 +1,8 @@
 """Reads and writes the status file of a running agent, run/agent-status.json.
 
-Reads and writes nothing of the database. The supervisor and the console read the file, so that a
-database that was set back is told to operators, and an agent that hangs can be known by the time of
-its last word. Keys are a contract; keys are added, never changed.
+Does not use the database. The supervisor and the console read the file, so that operators learn of
+a database that was restored from an older copy, and so that the time of the last status reveals an
+agent that hangs. Keys are a contract; keys are added, never changed.
 """
 
 import json
@@ -21,25 +21,25 @@ DATABASE_AWAY: Final = "database-away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """How an agent is. The times are of two clocks: of the machine's boot, and since 1970."""
+    """The status of an agent. Its times are of two clocks: since the boot, and since 1970."""
 
     cluster_id: str
     pid: int
     version: int
     database_age_ms: int
     condition: str  # one of the three above
-    message: str  # why, and what to do; empty where all is well
+    message: str  # why, and what to do; empty if all is well
     monotonic_ms: int
     written_at_ms: int
 
     @property
     def is_regressed(self) -> bool:
-        """The database was set back in time, and the agent does not believe it."""
+        """Whether the database was restored from an older copy, which the agent does not follow."""
         return self.condition == REGRESSED
 
 
 def write(home: Path, condition: Condition) -> None:
-    """Put a status into a home, whole or not at all; nothing is synced, as it is soon replaced."""
+    """Write a status into a home atomically, without a sync, as it is soon replaced."""
     file = home / STATUS_FILE
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_suffix(".new")
@@ -50,12 +50,12 @@ def write(home: Path, condition: Condition) -> None:
 
 
 def remove(home: Path) -> None:
-    """Take the status away: who reads none asks whether an agent is there at all."""
+    """Remove the status; readers without one check whether an agent runs at all."""
     (home / STATUS_FILE).unlink(missing_ok=True)
 
 
 def read(home: Path) -> Condition | None:
-    """Return what the agent of a home said last; None where nothing readable is there."""
+    """Return the last status of the home's agent; None if there is no readable one."""
     try:
         with (home / STATUS_FILE).open("rb") as file:
             said = json.loads(file.read(STATUS_BYTES))

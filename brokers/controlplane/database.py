@@ -1,6 +1,6 @@
-"""The database of the control plane: which one it is, one moment of it, and transactions.
+"""Provides connections, snapshots and transactions of the control plane's database.
 
-What differs between SQLite and PostgreSQL is said here and in `feed`, nowhere else.
+Only this module and `feed` handle the differences between SQLite and PostgreSQL.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,16 +22,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from brokers.controlplane import models
 
-# Where the new version is told to whoever listens, on a database that can.
+# The channel for notifications of new versions, on a database that has them.
 CHANNEL: Final = "samsa_changes"
-# Two writers that meet (the same new topic, the same proposal by two agents) meet once; the loser
-# then sees what the winner wrote. More attempts than this mean a bug, and are better seen.
+# Two writers in conflict (the same new topic, the same proposal by two agents) conflict once; the
+# loser then sees what the winner wrote. More attempts than this mean a bug, which must be visible.
 MAX_ATTEMPTS: Final = 5
-# What PostgreSQL calls a deadlock and a failed serialization: do it again.
+# PostgreSQL's codes of a deadlock and a failed serialization, which are retried.
 WORTH_REPEATING: Final = frozenset({"40P01", "40001"})
-# What PostgreSQL calls a lock that was not to be had within lock_timeout.
+# PostgreSQL's code of a lock that was not available within lock_timeout.
 LOCK_NOT_AVAILABLE: Final = "55P03"
-# How SQLite says the same, and so does the queue in front of it.
+# SQLite's message for the same, which the queue in front of it uses too.
 LOCKED: Final = "database is locked"
 
 P = ParamSpec("P")
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Overtaken(Exception):
-    """Another writer has changed what this transaction had decided on: decide again."""
+    """Another writer has changed the rows that a decision of this transaction is based on."""
 
 
 def alias() -> str:
@@ -57,15 +57,15 @@ def is_postgres() -> bool:
 
 
 def own_connection(*, lock_timeout_s: float, is_urgent: bool = False) -> BaseDatabaseWrapper:
-    """Return a connection outside of threads and pools, which is made when it is first used.
+    """Return a connection outside of threads and pools, which is opened on its first use.
 
-    A statement of it waits so long for a lock and no longer; an urgent one waits for fewer writers.
+    Its statements wait at most this long for a lock; an urgent connection waits for fewer writers.
     """
     made = connections.create_connection(alias())
     settings: dict[str, Any] = deepcopy(made.settings_dict)
     options = settings["OPTIONS"]
     if made.vendor == "postgresql":
-        # A pool would hand the connection on with what was set for it.
+        # A pool would pass the connection on with its settings.
         options.pop("pool", None)
         timeout = f"-c lock_timeout={int(1000 * lock_timeout_s)}"
         options["options"] = f"{options.get('options', '')} {timeout}".strip()
@@ -76,7 +76,7 @@ def own_connection(*, lock_timeout_s: float, is_urgent: bool = False) -> BaseDat
 
 
 def file_of(wrapper: BaseDatabaseWrapper) -> tuple[int, int] | None:
-    """Return what no other file is called, None for a server; OperationalError where none is."""
+    """Return a unique id of the database file; None for a server, OperationalError if missing."""
     if wrapper.vendor == "postgresql":
         return None
     path = Path(wrapper.settings_dict["NAME"])
@@ -88,19 +88,19 @@ def file_of(wrapper: BaseDatabaseWrapper) -> tuple[int, int] | None:
 
 
 def use_own_connection(*, lock_timeout_s: float, is_urgent: bool) -> BaseDatabaseWrapper:
-    """Let all that this thread asks from now on go over a connection of its own; return it."""
+    """Make this thread use a separate connection for all queries from now on; return it."""
     made = own_connection(lock_timeout_s=lock_timeout_s, is_urgent=is_urgent)
     connections[alias()] = made
     return made
 
 
 def is_lock_timeout(error: Exception) -> bool:
-    """Tell whether a lock was held for too long, and the database is well."""
+    """Tell whether an error means that a lock was held for too long in a healthy database."""
     return _state_of(error) == LOCK_NOT_AVAILABLE or LOCKED in str(error)
 
 
 def transactional(function: Callable[P, T]) -> Callable[P, T]:
-    """Run a function in one transaction, again from its beginning where another writer won."""
+    """Run a function in one transaction; repeat it from its beginning if another writer won."""
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -119,14 +119,14 @@ def transactional(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """Let all reads within see the same moment, and hold up no writer."""
+    """Make all reads within see one snapshot, without blocking writers."""
     here = connection()
     if here.vendor == "postgresql":
         with transaction.atomic(using=alias()), here.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
         return
-    # Django would begin as a writer, which a long read must not be.
+    # Django would begin a write transaction, which would block writers during a long read.
     with here.cursor() as cursor:
         cursor.execute("BEGIN DEFERRED")
         try:
@@ -136,7 +136,7 @@ def one_moment() -> Iterator[None]:
 
 
 def tell_version(version: int) -> None:
-    """Tell listeners of a version, if and when this transaction is committed."""
+    """Notify listeners of a version when this transaction is committed."""
     if is_postgres():
         with connection().cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(version)])

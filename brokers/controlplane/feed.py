@@ -1,9 +1,9 @@
-"""Tells when another connection may have changed the database.
+"""Signals that another connection may have changed the database.
 
-A hint that may come late, twice, or for nothing: the reader asks the database itself for what is
-new. SQLite counts the commits of other connections, so one connection is kept for the counter and
-never writes; PostgreSQL notifies, and is asked now and then all the same, because a notification
-may be lost with its connection.
+The signal is a hint that may come late, twice, or for nothing: the reader queries the database for
+changes. SQLite counts the commits of other connections, so one connection is kept for the counter
+and never writes; PostgreSQL sends notifications, and is also polled at intervals, because a
+notification may be lost with its connection.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from brokers.controlplane import database
 
-# 20 times a second at 3 µs each: a change is seen after 25 ms on average, for nothing.
+# 20 times a second at 3 µs each: a change is seen after 25 ms on average, at almost no cost.
 SQLITE_POLL_S: Final = 0.05
-# The truth behind the notifications, which come within a millisecond or two.
+# In case a notification is lost; they usually arrive within a millisecond or two.
 POSTGRES_POLL_S: Final = 0.5
 # The counter is read in the loop, which a lock on the whole file must not stop.
 LOCK_S: Final = 0.05
 
 
 class Feed(Protocol):
-    """One reader's way to hear of commits. Opened again after the database was away."""
+    """The commit signal of one reader. Opened again after the database was away."""
 
     # How long to go without asking `has_news`.
     poll_s: float
@@ -34,19 +34,19 @@ class Feed(Protocol):
         ...
 
     def attach(self, woken: asyncio.Event) -> None:
-        """Begin to set the event when a change is heard of; runs in the loop."""
+        """Begin to set the event when a change is signalled; runs in the loop."""
         ...
 
     def has_news(self) -> bool:
-        """Tell whether to look now; False: nothing has happened that this feed would know of."""
+        """Tell whether to query now; False: there is no change that this feed would notice."""
         ...
 
     def detach(self) -> None:
-        """Hear no more; runs in the loop, before `close`."""
+        """Stop listening; runs in the loop, before `close`."""
         ...
 
     def close(self) -> None:
-        """Hang up; runs in the thread of the store."""
+        """Close the connection; runs in the thread of the store."""
         ...
 
 
@@ -58,17 +58,17 @@ class SqliteFeed:
     def __init__(self) -> None:
         self._wrapper: BaseDatabaseWrapper | None = None
         self._seen = -1
-        # Which file is open: another one may have been put in its place.
+        # The id of the open file: another one may have replaced it.
         self._file: tuple[int, int] | None = None
 
     def open(self) -> None:
         self.close()
-        # SQLite would make an empty database where there is none.
+        # SQLite would create an empty database if there is none.
         self._file = database.file_of(database.connection())
         self._wrapper = _connected()
 
     def attach(self, woken: asyncio.Event) -> None:
-        """Nobody calls: the counter is polled."""
+        """Do nothing: the counter is polled."""
 
     def has_news(self) -> bool:
         assert self._wrapper is not None, "the feed is open"
@@ -81,7 +81,7 @@ class SqliteFeed:
         return self._seen != before
 
     def detach(self) -> None:
-        """Nothing was attached."""
+        """Do nothing: nothing was attached."""
 
     def close(self) -> None:
         wrapper, self._wrapper = self._wrapper, None
@@ -112,7 +112,7 @@ class PostgresFeed:
         self._loop.add_reader(self._fd, self._hear, woken)
 
     def has_news(self) -> bool:
-        """Always worth a look: what was notified while nobody listened is not known here."""
+        """Return True always: notifications while there was no listener are lost."""
         return True
 
     def detach(self) -> None:
@@ -144,7 +144,7 @@ def make_feed() -> Feed:
 
 
 def _connected() -> BaseDatabaseWrapper:
-    """Return a connection of its own, which other threads may ask too."""
+    """Return a separate connection, which other threads may use too."""
     wrapper = database.own_connection(lock_timeout_s=LOCK_S)
     wrapper.inc_thread_sharing()
     wrapper.ensure_connection()

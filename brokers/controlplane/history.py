@@ -1,7 +1,7 @@
-"""The newest changes and the image they lead to, in the memory of one agent.
+"""Keeps the newest changes and the image that results from them, in the memory of one agent.
 
-Pure. Every change is kept as the bytes that brokers get, which are made once; a reader that was
-away goes on where it stopped, or begins anew where that is too long ago.
+Pure. Every change is kept as the bytes that brokers get, encoded once; a reader that was away
+continues where it stopped, or starts over if that is too long ago.
 """
 
 from collections.abc import Iterable
@@ -15,19 +15,19 @@ from brokers.cluster.store import MetadataRegressed
 
 
 class Unreadable(Exception):
-    """A change that says nothing to this code, as one that a newer host has made."""
+    """A change that this code cannot read, such as one of a newer host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change: where it leads to, and its frames on the link."""
+    """One change: the position after it, and its frames on the link."""
 
     position: Position
     encoded: bytes = field(repr=False)
 
     @property
     def change(self) -> Change:
-        """The change as values; Unreadable where a part of it has no meaning here."""
+        """The change as values; Unreadable if this code does not know a part of it."""
         reader = link.FrameReader(link.decode_from_agent)
         records: list[Record] = []
         try:
@@ -41,7 +41,7 @@ class Entry:
 
 
 class History:
-    """See the module. One task's, or guarded by the loop: no method waits."""
+    """See the module. Belongs to one task, or is guarded by the loop: no method waits."""
 
     def __init__(
         self, image: ClusterImage, entries: Iterable[Entry], *, kept: int, kept_bytes: int
@@ -60,7 +60,7 @@ class History:
         return self.image.position
 
     def append(self, entry: Entry) -> None:
-        """Move on by one change; Unreadable where it cannot be applied, and nothing happens."""
+        """Apply one change; if it cannot be applied, raise Unreadable and change nothing."""
         change = entry.change
         try:
             image = apply(self.image, change)
@@ -72,23 +72,23 @@ class History:
         while len(self._entries) > 1 and (
             len(self._entries) > self._kept or self._weight > self._kept_bytes
         ):
-            # In the order of their versions, the oldest first.
+            # In the order of versions, the oldest first.
             oldest = self._entries.pop(next(iter(self._entries)))
             self._weight -= len(oldest.encoded)
 
     def forget_changes(self) -> None:
-        """Drop all changes: every reader that is behind takes over the whole image."""
+        """Drop all changes, so that readers that are behind get the whole image."""
         self._entries.clear()
         self._weight = 0
 
     def next_after(self, position: Position) -> Entry | None:
-        """Return the change that follows a position; None where it is the newest, or lost."""
+        """Return the change after a position; None if the position is the newest, or too old."""
         return self._entries.get(position.version + 1)
 
     def is_known(self, position: Position) -> bool:
-        """Tell whether a reader at this position can go on from it, rather than begin anew.
+        """Tell whether a reader can continue from this position, rather than start over.
 
-        MetadataRegressed where this store never had that position.
+        MetadataRegressed if this store never had that position.
         """
         if position.version > self.position.version:
             raise MetadataRegressed(position, self.position)
@@ -96,8 +96,8 @@ class History:
             return position != Position()
         entry = self._entries.get(position.version)
         if entry is None:
-            # Before all that is kept: whether it ever was there cannot be told any more, and the
-            # reader takes over the whole image, which lets it delete nothing.
+            # Older than all kept changes: it cannot be checked any more, and the reader gets the
+            # whole image, which makes it delete nothing.
             return False
         if entry.position != position:
             raise MetadataRegressed(position, self.position)

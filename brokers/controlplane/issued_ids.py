@@ -1,4 +1,4 @@
-"""Which producer ids this host knows to be in use, beside what the database says.
+"""Tracks the producer ids that this host knows to be in use, in addition to the database.
 
 Knows no database. A database that is restored from an older copy, or a standby that takes over
 without the last transactions, would give out blocks a second time. The agent therefore keeps the
@@ -14,34 +14,34 @@ from typing import Final
 
 from brokers.cluster.proposals import AllocateProducerIds, Outcome, ProducerIdsResult, Proposal
 
-# A cluster that has given out a million ids since the copy was made meets one of them again with a
+# A cluster that has issued a million ids since the copy was made meets one of them again with a
 # chance of one in a million. The ids above 2^60 last for seven million such gaps.
 SKIP_BITS: Final = 40
 
 
 class IssuedIds:
-    """One agent's. `amended` may be called in the database's thread, the rest in the loop's."""
+    """The ids of one agent. `amended` may run in the database's thread, the rest in the loop's."""
 
     def __init__(self, random_skip: Callable[[], int] | None = None) -> None:
         self._random_skip = random_skip or _random_skip
         self._highest = -1
-        # Whether the counter stands behind the last block, and nobody has come since.
+        # Whether the counter is known to be after the last block, with no doubt since.
         self._is_known = False
-        # How often that was put in doubt: a block that was asked for before ends no doubt.
+        # How often it became doubtful: a block that was requested before does not end a doubt.
         self.doubts = 0
 
     def reported(self, producer_id: int) -> None:
-        """Take note of a registered broker's highest id; behind it may be ids that nobody knows."""
+        """Record a registered broker's highest id; there may be unknown ids above it."""
         self._highest = max(self._highest, producer_id)
         self.doubt()
 
     def doubt(self) -> None:
-        """Take note that the database did not answer: an older copy may answer next."""
+        """Record that the database did not answer: an older copy may answer next."""
         self._is_known = False
         self.doubts += 1
 
     def amended(self, proposals: Sequence[Proposal]) -> list[Proposal]:
-        """Return proposals whose blocks begin above all that is known here."""
+        """Return the proposals with their blocks above all ids that are known here."""
         return [
             replace(proposal, action=self._above(proposal.action))
             if isinstance(proposal.action, AllocateProducerIds)
@@ -50,7 +50,7 @@ class IssuedIds:
         ]
 
     def take(self, outcomes: Iterable[Outcome], *, doubts: int) -> None:
-        """Take note of the blocks that were given; `doubts` as it was when they were asked for."""
+        """Record the issued blocks; `doubts` is its value when they were requested."""
         for outcome in outcomes:
             if isinstance(outcome.result, ProducerIdsResult):
                 last = outcome.result.first + outcome.result.count - 1

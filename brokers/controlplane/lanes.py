@@ -1,8 +1,8 @@
-"""The agent's ways to the database: threads and connections of their own for each kind of work.
+"""Provides the agent's access to the database: separate threads and connections by kind of work.
 
-The only place where asyncio meets the ORM. A statement that waits for a lock holds up its own lane
-only, so that a proposal that waits for a row delays neither a fence nor the news of a change. A
-connection is closed when the database fails, and the next question makes a new one.
+The only place where asyncio meets the ORM. A statement that waits for a lock delays only its own
+lane, so that a proposal that waits for a row delays neither a fence nor the feed of changes. A
+connection is closed when the database fails, and the next query opens a new one.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from brokers.controlplane import database
 
-# How long a statement of a lane waits for a lock. A fence is tried again at once and must not keep
-# the fences behind it waiting; a proposal's broker asks again after as much.
+# How long a statement of a lane waits for a lock. A fence is retried at once and must not delay the
+# fences after it; a proposal's broker retries after the same time.
 LIVENESS_LOCK_S: Final = 1.0
 PROPOSAL_LOCK_S: Final = 3.0
-# Reading takes no lock that anybody holds for longer than a commit.
+# Reading needs no lock that is held for longer than a commit.
 FEED_LOCK_S: Final = 3.0
 # Calls of brokers that PostgreSQL works on at once: one that waits for a row leaves two. SQLite has
 # one writer, and a second thread would only wait.
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class Busy(ConnectionError):
-    """A lock was not to be had in time: nothing was done, and the database is well."""
+    """A lock was not available in time: nothing was done, and the database is healthy."""
 
 
 class Lane:
-    """Threads for one kind of work, each with a connection that nobody else uses. One loop's."""
+    """Threads for one kind of work, each with its own connection. Belongs to one event loop."""
 
     def __init__(
         self, name: str, *, threads: int = 1, lock_timeout_s: float, is_urgent: bool = False
@@ -50,10 +50,10 @@ class Lane:
     async def run(
         self, question: Callable[..., T], *, patience_s: float | None = None, **arguments: object
     ) -> T:
-        """Ask in a thread; ConnectionError while the database is away, Busy where a lock is held.
+        """Query in a thread; ConnectionError while the database is away, Busy if a lock is held.
 
-        A question that has waited for `patience_s` is Busy too: it is taken back where no thread
-        has begun with it, and else it may still be answered, to nobody.
+        A query that has waited for `patience_s` is Busy too: it is cancelled if no thread has
+        begun with it, and otherwise its result is discarded.
         """
         job = self._threads.submit(self._ask, self._generation, question, arguments)
         answer = asyncio.wrap_future(job)
@@ -62,7 +62,7 @@ class Lane:
         try:
             done, _ = await asyncio.wait({answer}, timeout=patience_s)
         finally:
-            # Takes back what no thread has begun with, before the loop turns.
+            # Cancels queries that no thread has begun with, before the loop turns.
             job.cancel()
             answer.cancel()
         if not done:
@@ -70,11 +70,11 @@ class Lane:
         return answer.result()
 
     def reconnect(self) -> None:
-        """Let every thread make a new connection: the old ones may lead to what is gone."""
+        """Make every thread open a new connection: old ones may be dead or of a replaced file."""
         self._generation += 1
 
     async def close(self) -> None:
-        """Wait for what is under way, for a statement's time limit at most, and hang up."""
+        """Wait for running queries, at most a statement's time limit, and close connections."""
         await asyncio.to_thread(self._close)
 
     def _begin_thread(self) -> None:
@@ -87,9 +87,9 @@ class Lane:
         self._here.place = None
 
     def _ask(self, generation: int, question: Callable[..., T], arguments: dict[str, Any]) -> T:
-        """Ask; where the database does not answer, say so in the agent's words, and hang up."""
+        """Run a query; translate database errors, and close the connection after a failure."""
         try:
-            # An open file is written on after another one took its name, and all of that is lost.
+            # Writes to an open file are lost after another file took its name.
             place = (generation, database.file_of(database.connection()))
             if self._here.place != place:
                 self._here.place = place

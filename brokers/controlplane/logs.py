@@ -1,7 +1,7 @@
-"""What the agent tells its operator: one JSON object per line on stderr.
+"""Writes the agent's log: one JSON object per line on stderr.
 
-The lines have the form that structlog gives, whose import alone would take a third of the second in
-which an agent has to start. Events are in the past tense, with keys and without prose.
+The lines have structlog's format, but are written without it: its import would take a third of the
+second in which an agent has to start. Events are in the past tense, with keys and without prose.
 """
 
 import json
@@ -17,7 +17,7 @@ from brokers.clock import Clock, SystemClock
 EPOCH: Final = parse_datetime("1970-01-01T00:00:00Z")
 
 
-# How long the same words are not repeated, and how many different ones are remembered.
+# How long the same message is not repeated, and how many different ones are remembered.
 QUIET_S: Final = 60.0
 MAX_REMEMBERED: Final = 100
 
@@ -30,19 +30,19 @@ class Log:
         self._said: dict[str, float] = {}
 
     def info(self, event: str, /, **keys: object) -> None:
-        """An operator would want it in a quiet week."""
+        """Log an event that an operator wants to see even in a quiet week."""
         self._write("info", event, keys)
 
     def warning(self, event: str, /, **keys: object) -> None:
-        """Someone should look."""
+        """Log an event that an operator should look at."""
         self._write("warning", event, keys)
 
     def error(self, event: str, /, **keys: object) -> None:
-        """Someone must look."""
+        """Log an event that an operator must look at."""
         self._write("error", event, keys)
 
     def limited(self, event: str, /, **keys: object) -> None:
-        """A warning that others can cause at will: the same words once a minute."""
+        """Log a warning that others can cause at will; the same message once a minute."""
         now = self._clock.monotonic()
         words = f"{event} {keys}"
         if now - self._said.get(words, -QUIET_S) < QUIET_S:
@@ -65,12 +65,12 @@ log: Final = Log(SystemClock())
 
 
 class Forwarder(logging.Handler):
-    """Brings what libraries say by Python's own logging into the same form."""
+    """Converts log records of libraries, from Python's logging, into the same format."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.warning("library.warned", logger=record.name, message=record.getMessage())
 
 
 def forward_libraries() -> None:
-    """Take the place of the standard handler for warnings and worse."""
+    """Replace the standard handler for warnings and worse."""
     logging.basicConfig(level=logging.WARNING, handlers=[Forwarder()])

@@ -1,9 +1,9 @@
-"""The brokers of one host as members of the cluster: registered, alive, let in, shut out.
+"""Registers, unfences and fences the brokers of one host, and tracks which of them are alive.
 
-Holds who is alive in memory (`sessions`) and writes only what changes: a broker is let in once it
-has applied its own registration, and shut out when its session ends. What is to be written waits
-for the database, newest wish per broker; a service called for an epoch that is over does nothing,
-so a wish that comes late is harmless.
+Keeps the sessions of live brokers in memory (`sessions`) and writes only changes: a broker is
+unfenced once it has applied its own registration, and fenced when its session ends. These writes
+wait for the database, the newest wish per broker; a service called for an epoch that is over does
+nothing, so a late wish is harmless.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from brokers.controlplane.sessions import SESSION_S, Session, Sessions
 from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, OrmStore
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# An answer waits this long for the brokers of this host to apply its version: long enough for any
-# that is well, and a client's next request then finds its topic on whichever it asks.
+# How long an answer waits for the brokers of this host to apply its version: enough for all healthy
+# ones, and a client's next request then finds its topic on any of them.
 APPLIED_WITHIN_S: Final = 1.0
-# A process of this machine is watched by this: given its name and what to call when it is dead,
-# it returns what ends the watch, or None where the process is dead already.
+# Watches a process of this machine: takes its identity and a callback for its death, and returns a
+# function that ends the watch, or None if the process is dead already.
 Watch = Callable[[str, Callable[[], None]], Callable[[], None] | None]
 
 
 def watch_nothing(_process: str, _when_dead: Callable[[], None]) -> Callable[[], None]:
-    """For brokers that only their link tells of."""
+    """Watch nothing, for brokers whose end only their link shows."""
     return lambda: None
 
 
@@ -46,7 +46,7 @@ class Wish:
 
 
 class Membership:
-    """See the module. One loop's; `run` writes the wishes and ends sessions in time."""
+    """See the module. Belongs to one loop; `run` writes the wishes and ends sessions in time."""
 
     def __init__(
         self, store: OrmStore, *, agent_id: str, clock: Clock, watch: Watch = watch_nothing
@@ -56,7 +56,7 @@ class Membership:
         self._clock = clock
         self._watch = watch
         self._sessions = Sessions()
-        # Incarnations, by the id that is being registered for them.
+        # Incarnations, by the broker id that is being registered for them.
         self._coming: dict[int, bytes] = {}
         self._wishes: dict[int, Wish] = {}
         self._wished = asyncio.Event()
@@ -64,9 +64,9 @@ class Membership:
         self._progressed = asyncio.Event()
 
     def expect_former(self, incarnations: Sequence[tuple[int, bytes, str]]) -> None:
-        """Give every broker that was let in before this agent began a full session to come back.
+        """Give each broker that was unfenced before this agent began a full session to come back.
 
-        Each is an id, an incarnation and a process; one whose process is dead is shut out at once.
+        Each is an id, an incarnation and a process; one whose process is dead is fenced at once.
         """
         now = self._clock.monotonic()
         for broker_id, incarnation, process in incarnations:
@@ -79,12 +79,12 @@ class Membership:
     async def register(self, registration: Registration, *, process: str) -> Session:
         """Write a registration and begin its session."""
         if registration.position != Position():
-            # Before anything is written: a store that was set back would take the broker for a new
-            # one, and have it forget what it knows.
+            # Before anything is written: a store restored from an older copy would take the broker
+            # for a new one, and make it forget what it knows.
             self.store.check(registration.position)
         registered = await self._write_registration(registration, process)
         former = self._sessions.of(registered.broker_id)
-        # Begins by looking again, since others may have come in between; the latest row stands,
+        # Begins by checking again, since others may have come in between; the latest row counts,
         # and a broker whose epoch is over may not propose.
         session = self._sessions.begin(
             registered.broker_id,
@@ -95,7 +95,7 @@ class Membership:
         session.is_linked = True
         if former is not None:
             session.applied = former.applied
-        # It was found dead while the database was away, and lives.
+        # It was found dead while the database was away, but lives.
         self._wishes.pop(registered.broker_id, None)
         self._watch_process(session, process)
         log.info(
@@ -108,7 +108,7 @@ class Membership:
         return session
 
     async def _write_registration(self, registration: Registration, process: str) -> Registered:
-        """Write it, one incarnation of a broker at a time: the row is the last one's."""
+        """Write it, one incarnation of a broker at a time: the last one owns the row."""
         broker_id, incarnation = registration.broker_id, registration.incarnation
         if broker_id >= 0:
             self._sessions.refuse_second(broker_id, incarnation)
@@ -137,7 +137,7 @@ class Membership:
             self._sessions.answered(session, self._clock.monotonic())
 
     def applied(self, session: Session, version: int) -> None:
-        """Note how far a broker has come, and let it in where that is far enough."""
+        """Record the version that a broker has applied, and unfence it if that is new enough."""
         if not self._sessions.is_current(session):
             return
         session.applied = max(session.applied, version)
@@ -149,7 +149,7 @@ class Membership:
             self._wish(session, is_fenced=False)
 
     def unlinked(self, session: Session) -> None:
-        """The link is gone; the session lasts until its time is over or its process is dead."""
+        """Handle a closed link; the session lasts until its time is over or its process is dead."""
         session.is_linked = False
         self._progressed.set()
         self._progressed = asyncio.Event()
@@ -161,7 +161,7 @@ class Membership:
         return self._sessions.is_current(session)
 
     def end(self, session: Session, reason: str) -> None:
-        """The broker is dead, or as good as dead: shut it out."""
+        """End the session of a broker that is dead or counts as dead, and fence it."""
         if not self._sessions.is_current(session):
             return
         self._sessions.end(session.broker_id)
@@ -172,18 +172,18 @@ class Membership:
         self._wish(session, is_fenced=True)
 
     async def wait_applied(self, version: int) -> None:
-        """Return when every broker of this host that is let in has applied a version, or soon."""
+        """Wait until all unfenced brokers of this host applied a version, for a second at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(APPLIED_WITHIN_S):
                 while self._lags(version):
                     await self._progressed.wait()
 
     def renew_all(self) -> None:
-        """Nobody could answer for a while: start every session's time anew."""
+        """Restart the time of every session, after a while in which no broker could answer."""
         self._sessions.renew(self._clock.monotonic())
 
     async def run(self) -> None:
-        """Write wishes for ever."""
+        """Write wishes until cancelled."""
         pause = FIRST_PAUSE_S
         while True:
             await self._wished.wait()
@@ -192,7 +192,7 @@ class Membership:
                 await self._write_wishes()
                 pause = FIRST_PAUSE_S
             except (ConnectionError, MetadataRegressed):
-                # The store has said so in the log.
+                # The store has logged it.
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 self._wished.set()
@@ -222,7 +222,7 @@ class Membership:
             session.unwatch = unwatch
 
     def _refuse_elsewhere(self, registration: Registration) -> None:
-        """Refuse an id that another host's agent has let in: only that one can tell it dead."""
+        """Refuse an id that another host's agent has unfenced: only that agent can find it dead."""
         broker = self.store.image.brokers.get(registration.broker_id)
         if broker and not broker.is_fenced and broker.agent_id != self._agent_id:
             raise KafkaError(
@@ -236,7 +236,7 @@ class Membership:
         self._wished.set()
 
     async def _write_wishes(self) -> None:
-        """Write every wish, fences first; Busy where the row of one is locked by somebody else."""
+        """Write every wish, fences first; Busy if another transaction locks the row of one."""
         busy: Busy | None = None
         tried: set[tuple[int, Wish]] = set()
         while waiting := {
@@ -259,7 +259,7 @@ class Membership:
         is_done = await self.store.write(
             service, broker_id=broker_id, broker_epoch=wish.broker_epoch
         )
-        # A newer wish may have come meanwhile.
+        # A newer wish may have come in the meantime.
         if self._wishes.get(broker_id) == wish:
             del self._wishes[broker_id]
         if is_done:
@@ -268,7 +268,7 @@ class Membership:
 
 
 class Attachment:
-    """One broker's MetadataStore: its link's end in the agent, from connecting to hanging up."""
+    """One broker's MetadataStore: the agent's end of its link, for one connection."""
 
     def __init__(self, membership: Membership, *, process: str = "") -> None:
         self._membership = membership
@@ -294,7 +294,7 @@ class Attachment:
         return self._membership.store.updates(after)
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Answers once the brokers of this host have applied what was done, or after a second."""
+        """Answer once the brokers of this host have applied the change, or after a second."""
         outcomes = await self._membership.store.propose(proposals)
         done = [outcome.version for outcome in outcomes if not outcome.error]
         if done:
@@ -310,7 +310,7 @@ class Attachment:
             self._membership.answered(self.session)
 
     def close(self, *, is_dead: bool = False) -> None:
-        """Hang up; `is_dead`: and the broker is known to be gone."""
+        """Close the attachment; `is_dead`: the broker is known to be gone."""
         if self.session is None or not self._membership.is_current(self.session):
             return
         self._membership.unlinked(self.session)
@@ -319,7 +319,7 @@ class Attachment:
 
 
 def former_members(*, cluster_id: str, agent_id: str) -> list[tuple[int, bytes, str]]:
-    """Return the brokers that an agent let in when it ran last: id, incarnation, process."""
+    """Return the brokers that an agent unfenced when it ran last: id, incarnation, process."""
     rows = models.Broker.objects.filter(
         cluster__cluster_id=cluster_id, agent_id=agent_id, is_fenced=False
     )

@@ -1,8 +1,8 @@
-"""The tables of the control plane: fields, constraints, and nothing that decides.
+"""Defines the tables of the control plane: fields and constraints, without decisions.
 
 Read through `selectors`, written through `services` only. Times are milliseconds since 1970, as
-everywhere in the house. Rows hold the same values that `brokers.cluster.image` has, so that what a
-broker is told and what a page shows cannot drift apart.
+everywhere in Samsa. Rows hold the same values as `brokers.cluster.image`, so that brokers and pages
+always get the same.
 """
 
 from typing import ClassVar
@@ -32,8 +32,8 @@ class Cluster(models.Model):
 
     cluster_id = models.CharField(max_length=CLUSTER_ID_CHARS, unique=True)
     name = models.CharField(max_length=TOPIC_NAME_CHARS, unique=True)
-    # The position of the newest change: its number, and the random id that tells this store from
-    # another one, or from its own past after a backup was put back.
+    # The position of the newest change: its number, and a random id that distinguishes this store
+    # from another one, or from its own past after a backup was restored.
     version = models.BigIntegerField(default=0)
     change_id = models.BinaryField(max_length=BYTES_16)
     # Partitions in all, so that no check has to count them.
@@ -51,9 +51,9 @@ class Cluster(models.Model):
 
 
 class ClusterSecret(models.Model):
-    """What the cluster's keys for one purpose are derived from; the newest two are valid.
+    """The secret for the cluster's keys of one purpose; the newest two are valid.
 
-    Read by `cluster_secrets` only, and shown to nobody: not in a page, a log or a change.
+    Read by `cluster_secrets` only, and never shown in a page, a log or a change.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="secrets")
@@ -84,8 +84,8 @@ class Agent(models.Model):
     started_at_ms = models.BigIntegerField()
     # The highest that it knows.
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
-    # Equals the epoch where the agent that started last takes orders; one that does not know of
-    # orders leaves it behind.
+    # Equals the epoch if the agent that started last takes orders; one that does not know
+    # orders leaves the older value.
     orders_epoch = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
@@ -113,13 +113,13 @@ class Broker(models.Model):
     is_fenced = models.BooleanField(default=True)
     agent_id = models.CharField(max_length=UUID_CHARS)
     boot_id = models.CharField(max_length=UUID_CHARS, default="")
-    # The process as its agent knows it: kernel's boot, pid, start; empty where it cannot see it.
+    # The process as its agent knows it: kernel's boot, pid, start; empty if it is not visible.
     process = models.CharField(max_length=PROCESS_CHARS, default="")
     registered_at_ms = models.BigIntegerField()
     metadata_level = models.SmallIntegerField(default=1, db_default=1)
     # The version that last changed the row; 0: none since rows have it.
     version = models.BigIntegerField(default=0, db_default=0)
-    # Who stopped it, as its host's agent tells; empty where nobody did.
+    # The user who stopped it, as its host's agent reports; empty if it was not stopped.
     held_by = models.CharField(max_length=TOPIC_NAME_CHARS, default="", db_default="", blank=True)
     held_at_ms = models.BigIntegerField(default=0, db_default=0)
 
@@ -136,8 +136,8 @@ class Topic(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="topics")
     topic_id = models.BinaryField(max_length=BYTES_16)
     name = models.CharField(max_length=TOPIC_NAME_CHARS)
-    # The name with every dot as an underscore: two topics that agree in it have the same metrics,
-    # which Kafka refuses.
+    # The name with dots replaced by underscores: two topics with the same one would have the same
+    # metrics, which Kafka refuses.
     collision_key = models.CharField(max_length=TOPIC_NAME_CHARS)
     # The version that last touched the topic, its configuration apart.
     version = models.BigIntegerField()
@@ -174,7 +174,7 @@ class Partition(models.Model):
 
 
 class ResourceConfig(models.Model):
-    """All that is set for one topic, one broker, or (with an empty name) all brokers."""
+    """The configs that are set for one topic, one broker, or (with an empty name) all brokers."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="configs")
     resource_type = models.SmallIntegerField()  # cluster.image.ResourceType
@@ -195,7 +195,7 @@ class ResourceConfig(models.Model):
 
 
 class DeletedTopic(models.Model):
-    """A topic that was deleted: the only thing that lets a broker remove a partition's folder."""
+    """A deleted topic: the only permission for brokers to remove its partitions' folders."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="deleted_topics")
     topic_id = models.BinaryField(max_length=BYTES_16)
@@ -212,7 +212,7 @@ class DeletedTopic(models.Model):
 
 
 class ProducerIds(models.Model):
-    """The counter of producer ids; a block once given is never given again."""
+    """The counter of producer ids; a block is never issued twice."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="producer_ids")
     next_id = models.BigIntegerField(default=0)
@@ -232,7 +232,7 @@ class Change(models.Model):
     summary = models.CharField(max_length=TOPIC_NAME_CHARS)  # a few words for people
     actor = models.CharField(max_length=TOPIC_NAME_CHARS)
     made_at_ms = models.BigIntegerField()
-    # services.transactions.ChangeKind; empty where an older agent wrote it.
+    # services.transactions.ChangeKind; empty if an older agent wrote it.
     kind = models.CharField(max_length=KIND_CHARS, default="", db_default="", blank=True)
 
     class Meta:
@@ -245,7 +245,7 @@ class Change(models.Model):
 
 
 class Proposal(models.Model):
-    """What became of a proposal that was accepted, so that its repetition is answered the same."""
+    """The outcome of an accepted proposal, so that its repetition gets the same answer."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="proposals")
     proposal_id = models.BinaryField(max_length=BYTES_16)
@@ -265,9 +265,9 @@ class Proposal(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One change that somebody asked for, done or refused; a link of the cluster's chain.
+    """One requested change, made or refused; a link of the cluster's chain.
 
-    Written by `services.audit`, and never changed but for the repetitions of a refusal.
+    Written by `services.audit`, and never changed except for the repetitions of a refusal.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="audit")
@@ -285,10 +285,10 @@ class AuditEntry(models.Model):
     message = models.CharField(max_length=MESSAGE_CHARS, blank=True)
     before = models.JSONField()  # text → text
     after = models.JSONField()
-    version = models.BigIntegerField()  # of the change; of the store where it was refused
+    version = models.BigIntegerField()  # of the change; of the store if it was refused
     previous = models.CharField(max_length=DIGEST_CHARS, blank=True)
     digest = models.CharField(max_length=DIGEST_CHARS)
-    # Of a refusal: how often it was asked, and when last. The digest does not cover these two.
+    # Of a refusal: how often it was requested, and when last. The digest does not cover these.
     times = models.BigIntegerField(default=1, db_default=1)
     last_at_ms = models.BigIntegerField(default=0, db_default=0)
 
@@ -305,7 +305,7 @@ class AuditEntry(models.Model):
 
 
 class BrokerOrder(models.Model):
-    """What somebody asks of one broker's host; its agent takes it. The newest ones are kept."""
+    """An order for a broker, taken by the agent of its host. The newest ones are kept."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="orders")
     broker_id = models.IntegerField()

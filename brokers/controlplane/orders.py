@@ -1,7 +1,7 @@
-"""Orders for brokers and where brokers are: what pages show, and what an agent looks for.
+"""Reads orders for brokers, and the hosts of brokers, for pages and agents.
 
-The read door; `services.orders` writes. An order is a row that the agent of the broker's host takes
-once. The verbs are a closed table, and what is none of them is executed by nobody.
+`services.orders` writes them. An order is a row that the agent of the broker's host takes once. The
+verbs are a closed table; no agent executes any other verb.
 """
 
 import json
@@ -12,8 +12,8 @@ from typing import Final
 
 from brokers.controlplane import models
 
-# Longer than a supervisor takes for the longest order; an agent that has not said how one ended
-# until then has ended itself.
+# Longer than a supervisor takes for the longest order; an agent that has not reported a result by
+# then has ended itself.
 ANSWER_WITHIN_MS: Final = 90_000
 
 
@@ -21,7 +21,7 @@ class Verb(StrEnum):
     START = "start"
     STOP = "stop"
     RESTART = "restart"
-    LOG = "log"  # the newest lines, which changes nothing
+    LOG = "log"  # returns the newest lines; changes nothing
 
 
 CHANGING: Final = frozenset(Verb) - {Verb.LOG}
@@ -32,7 +32,7 @@ class OrderState(StrEnum):
     TAKEN = "taken"
     DONE = "done"
     FAILED = "failed"
-    EXPIRED = "expired"  # nobody took it in time, and nobody will
+    EXPIRED = "expired"  # no agent took it in time, and none will
 
 
 OPEN: Final = frozenset({OrderState.WAITING, OrderState.TAKEN})
@@ -68,11 +68,11 @@ class LogLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a broker runs, and who keeps it from running."""
+    """Where a broker runs, and the user who stopped it, if one did."""
 
     broker_id: int
     epoch: int
-    host: str  # of its agent; empty where that is not known any more
+    host: str  # of its agent; empty if that is not known any more
     takes_orders: bool
     registered_at_ms: int
     held_by: str
@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What an agent sees with one look: the orders that wait for it, and holds by broker."""
+    """The result of one check by an agent: the orders that wait for it, and holds by broker."""
 
     waiting: tuple[Order, ...]
     held: Mapping[int, tuple[str, int]]
@@ -127,7 +127,7 @@ def recent(*, cluster_id: str, broker_id: int, limit: int, now_ms: int) -> list[
 def log_lines(
     *, cluster_id: str, broker_id: int, number: int, now_ms: int
 ) -> tuple[Order, LogLines | None] | None:
-    """Return an order for a log, with its lines once they are there; None: no such order."""
+    """Return an order for a log, with its lines once it has them; None: no such order."""
     row = models.BrokerOrder.objects.filter(
         cluster__cluster_id=cluster_id, broker_id=broker_id, pk=number, verb=Verb.LOG
     ).first()
@@ -144,13 +144,13 @@ def log_lines(
 
 
 def look(*, cluster_id: str, agent_id: str, now_ms: int) -> Look:
-    """Return what an agent has to see to, the oldest order first."""
+    """Return the orders and holds for an agent, the oldest order first."""
     rows = models.BrokerOrder.objects.filter(
         cluster__cluster_id=cluster_id,
         agent_id=agent_id,
         state=OrderState.WAITING,
         deadline_ms__gte=now_ms,
-        # One of a newer release is left to its deadline: nobody here knows how it is meant.
+        # An order of a newer release is left to expire: this code does not know its meaning.
         verb__in=sorted(Verb),
     ).order_by("pk")
     held = (

@@ -1,15 +1,15 @@
-"""The mark that a running agent leaves in its home, and whether it has ended since.
+"""Builds the mark that a running agent leaves in its home, and checks whether it has ended.
 
-Reads and writes nothing of the database: this is what can still be said when the agent, through
-which everything else is known, is gone. A process of another namespace cannot be seen from here,
-and what cannot be seen is not called dead.
+Does not use the database: this works even if the agent, the source of all other information, is
+gone. A process of another namespace is not visible here, and an invisible process is not reported
+as dead.
 """
 
 import os
 from pathlib import Path
 from typing import Final
 
-# Its lock as well, which another process that only looks must not take, were it for a moment.
+# The file is the agent's lock too, which a process that only checks must not take even briefly.
 MARK_FILE: Final = "agent.lock"
 PROCESSES: Final = Path("/proc")
 # Larger than any mark.
@@ -17,7 +17,7 @@ MARK_BYTES: Final = 128
 
 
 def mark() -> str:
-    """Return the mark of this process: its id, and the namespace where that is its id."""
+    """Return the mark of this process: its id, and the namespace of that id."""
     return f"{os.getpid()}\n{_namespace()}\n"
 
 
@@ -34,7 +34,7 @@ def is_gone(home: Path) -> bool:
         words = (PROCESSES / process / "cmdline").read_bytes().split(b"\0")
     except OSError:
         return True
-    # An id is given again, to somebody else.
+    # The id was reused by another process.
     return b"agent" not in words
 
 

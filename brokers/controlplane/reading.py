@@ -1,7 +1,7 @@
-"""What an agent reads to stay true to the database: everything once, then what is new.
+"""Reads the database for an agent: everything once, then only changes.
 
-Runs in the store's thread. Notices a database that was set back: numbers below those that were
-read before, or a known number under another id.
+Runs in the store's thread. Detects a database that was restored from an older copy: its numbers
+are below those read before, or a known number has another id.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ COLUMNS: Final = ("version", "change_id", "encoded")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What has happened since a position. `is_lost`: too much, everything must be read anew."""
+    """The changes since a position. `is_lost`: too many, so everything must be read again."""
 
     entries: tuple[Entry, ...] = ()
     is_lost: bool = False
@@ -44,9 +44,9 @@ def read_all(*, cluster_id: str) -> History:
 def read_news(*, cluster_id: str, after: Position) -> News:
     """Return the changes after a position that was read before.
 
-    The change at the position is read again: where it is another one now, or the newest is an
-    older one, this is not the database that it was. Changes are forgotten from the oldest on, so
-    one that is gone while newer ones are there is lost and says nothing.
+    The change at the position is read again: if it is another one now, or if the newest change is
+    older, the database was replaced. The oldest changes are deleted first, so a missing change
+    with newer ones present was deleted and proves nothing.
     """
     rows = models.Change.objects.filter(
         cluster__cluster_id=cluster_id, version__gte=after.version
@@ -63,13 +63,13 @@ def read_news(*, cluster_id: str, after: Position) -> News:
 
 
 def check_known(*, cluster_id: str, position: Position) -> None:
-    """Raise MetadataRegressed where this database never had a position that was read before."""
+    """Raise MetadataRegressed if this database never had a position that was read before."""
     if position == Position():
         return
     changes = models.Change.objects.filter(cluster__cluster_id=cluster_id)
     found = changes.filter(version=position.version).values_list("change_id", flat=True).first()
     if found is None:
-        # Forgotten, if there are newer ones.
+        # Deleted as old, if there are newer ones.
         is_known = changes.filter(version__gt=position.version).exists()
     else:
         is_known = bytes(found) == position.id

@@ -1,8 +1,8 @@
-"""What the control plane knows, for whoever shows it: frozen values, never rows.
+"""Reads the control plane's state for pages, as frozen values instead of rows.
 
-Reads the desired state from the database, and from the home whether an agent still keeps it true;
-so a page works with every broker down. Each function is a fixed number of queries, however large
-the cluster.
+Reads the desired state from the database, and from the home whether an agent still maintains it;
+so pages work with all brokers down. Each function makes a fixed number of queries, regardless of
+the size of the cluster.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,10 +24,10 @@ from brokers.controlplane.services.brokers import AGENT
 from brokers.controlplane.services.levels import holders
 from brokers.controlplane.services.transactions import WORDS, ChangeKind
 
-# What one page may ask for at once.
+# The most rows of one page.
 MAX_ROWS: Final = 1_000
-# How many changes are looked through for those that are asked for: brokers that come and go make
-# one each, and a page must not read all that are kept.
+# How many changes are searched for the requested ones: brokers that start and stop make one each,
+# and a page must not read all kept changes.
 LOOK_BACK: Final = 2_000
 
 
@@ -44,7 +44,7 @@ class ClusterSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameSet:
-    """The names that somebody may see: whole ones, and all that begin with a prefix."""
+    """The names that a user may see: whole names, and prefixes."""
 
     literals: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
@@ -58,14 +58,14 @@ class TopicSummary:
     id: bytes
     partitions: int
     replication_factor: int
-    configs: Mapping[str, str]  # what was set; defaults are not in it
+    configs: Mapping[str, str]  # those that are set, without defaults
     created_at_ms: int
     leaderless: int = 0  # partitions whose leader is fenced, or gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderless:
-    """All partitions of a cluster whose leader is fenced, or gone, and the topics they are of."""
+    """The partitions of a cluster whose leader is fenced or gone, and their topics."""
 
     partitions: int
     topics: int
@@ -81,18 +81,18 @@ class RecentChange:
 
 
 def is_agent_gone() -> bool:
-    """Tell whether the agent of this home has ended; False where none is to be seen from here."""
+    """Tell whether the agent of this home has ended; False if it is not visible from here."""
     return presence.is_gone(settings.SAMSA_HOME)
 
 
 def agent_condition() -> Condition | None:
-    """Return what the agent of this home said last of itself; None where it has not, or is gone."""
+    """Return the last status of this home's agent; None if there is none, or the agent is gone."""
     said = condition.read(settings.SAMSA_HOME)
     return None if said is None or is_agent_gone() else said
 
 
 def held_back_by(*, cluster_id: str) -> list[str]:
-    """Return, in words, who knows less than the metadata level that this code knows."""
+    """Return, in words, the agents and brokers below the metadata level that this code knows."""
     row = models.Cluster.objects.filter(cluster_id=cluster_id).first()
     return [] if row is None else holders(row, levels.KNOWN_LEVEL)
 
@@ -113,9 +113,9 @@ def cluster(*, cluster_id: str) -> ClusterSummary | None:
 
 
 def founder(*, cluster_id: str) -> tuple[str, str]:
-    """Return the agent that was the first of a cluster, and made its tables and its user: id, host.
+    """Return the cluster's first agent, which created its tables and its user: id, host.
 
-    Both are empty where no agent has started yet.
+    Both are empty if no agent has started yet.
     """
     row = models.Agent.objects.filter(cluster__cluster_id=cluster_id).order_by("pk").first()
     return ("", "") if row is None else (row.agent_id, row.host)
@@ -133,7 +133,7 @@ def leader_counts(*, cluster_id: str) -> dict[int, int]:
 
 
 def led_by(*, cluster_id: str, broker_id: int) -> dict[str, tuple[int, int]]:
-    """Return by topic how many partitions a broker leads, and of how many it has all copies."""
+    """Return by topic how many partitions a broker leads, and how many of them only it has."""
     rows = models.Partition.objects.filter(
         topic__cluster__cluster_id=cluster_id, leader=broker_id
     ).values_list("topic__name", "replicas")
@@ -162,13 +162,13 @@ def broker_events(*, cluster_id: str, broker_id: int, limit: int) -> list[Recent
 
 
 def position(*, cluster_id: str) -> Position | None:
-    """Return how far a cluster's metadata has come: while it is the same, nothing has changed."""
+    """Return the position of a cluster's metadata: while it is the same, nothing has changed."""
     found = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version", "change_id")
     return next((Position(version, bytes(change_id)) for version, change_id in found), None)
 
 
 def every_topic(*, cluster_id: str) -> dict[str, TopicSummary]:
-    """Return all topics of a cluster by name, in five queries: for whoever keeps them."""
+    """Return all topics of a cluster by name, in five queries, for callers that cache them."""
     rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id)
     serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
     parts = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id)
@@ -206,7 +206,7 @@ def every_topic(*, cluster_id: str) -> dict[str, TopicSummary]:
 def topic_names(
     *, cluster_id: str, contains: str, within: NameSet | None = None, limit: int
 ) -> list[str]:
-    """Return names of topics, those first that are or begin with what is looked for."""
+    """Return names of topics, first those that are equal to or begin with the searched text."""
     assert 0 <= limit <= MAX_ROWS, f"{limit} names asked for, {MAX_ROWS} is the most"
     rank = Case(
         When(name__iexact=contains, then=0), When(name__istartswith=contains, then=1), default=2
@@ -216,14 +216,14 @@ def topic_names(
 
 
 def topic_names_by_id(*, cluster_id: str, ids: Collection[bytes]) -> dict[bytes, str]:
-    """Return the names of topics by their ids; those that are gone are left out."""
+    """Return the names of topics by their ids, without deleted topics."""
     assert len(ids) <= MAX_ROWS, f"{len(ids)} topics asked for, {MAX_ROWS} is the most"
     rows = models.Topic.objects.filter(cluster__cluster_id=cluster_id, topic_id__in=list(ids))
     return {bytes(topic_id): name for topic_id, name in rows.values_list("topic_id", "name")}
 
 
 def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) -> Leaderless:
-    """Return what has no leader, with the names of at most so many topics."""
+    """Return the leaderless partitions, with the names of at most so many topics."""
     serving = models.Broker.objects.filter(cluster__cluster_id=cluster_id, is_fenced=False)
     rows = models.Partition.objects.filter(topic__cluster__cluster_id=cluster_id).exclude(
         leader__in=list(serving.values_list("broker_id", flat=True))
@@ -238,7 +238,7 @@ def leaderless(*, cluster_id: str, named: int, within: NameSet | None = None) ->
 
 def topic(*, cluster_id: str, name: str) -> Topic | None:
     """Return one topic with its partitions."""
-    # PostgreSQL refuses to be asked for some names that no topic has.
+    # PostgreSQL refuses queries for some names that no topic can have.
     if not is_topic_name(name):
         return None
     row = models.Topic.objects.filter(cluster__cluster_id=cluster_id, name=name).first()
@@ -249,7 +249,7 @@ def topic(*, cluster_id: str, name: str) -> Topic | None:
 
 
 def configs(*, cluster_id: str, resource_type: ResourceType, name: str) -> Mapping[str, str]:
-    """Return what was set for one resource."""
+    """Return the configs that are set for one resource."""
     row = models.ResourceConfig.objects.filter(
         cluster__cluster_id=cluster_id, resource_type=resource_type, name=name
     ).first()
@@ -267,13 +267,13 @@ def topic_overrides(*, cluster_id: str, key: str) -> dict[str, str]:
 def recent_changes(
     *, cluster_id: str, limit: int = 50, with_membership: bool = True
 ) -> list[RecentChange]:
-    """Return the newest changes, newest first; on demand without brokers that come and go."""
+    """Return the newest changes, newest first; optionally without those of brokers' membership."""
     assert 0 <= limit <= MAX_ROWS, f"{limit} changes asked for, {MAX_ROWS} is the most"
     rows = models.Change.objects.filter(cluster__cluster_id=cluster_id).order_by("-version")
     if not with_membership:
         newest = models.Cluster.objects.filter(cluster_id=cluster_id).values_list("version")
         rows = rows.filter(version__gt=(newest[0][0] if newest else 0) - LOOK_BACK)
-        # An agent that knows no kinds makes no other changes under its own name.
+        # An older agent, which writes no kinds, makes no other changes under its own name.
         rows = rows.exclude(kind=ChangeKind.MEMBERSHIP).exclude(kind="", actor=AGENT)
     return [
         RecentChange(version=version, summary=summary, actor=actor, made_at_ms=made_at_ms)

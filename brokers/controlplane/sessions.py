@@ -1,8 +1,8 @@
-"""Which brokers of this host are alive: one session for each, in memory.
+"""Tracks which brokers of this host are alive, with one session for each in memory.
 
 Pure: time arrives as an argument. A session lasts as long as its broker answers, and a while
-longer, so that a link that is cut and made anew costs nothing; it ends at once when the process is
-seen dead. Nothing of it is written: at rest, the database is not touched.
+longer, so that a link that is lost and restored has no effect; it ends at once when the process is
+found dead. Sessions are not stored: an idle cluster does not write to the database.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# How long a broker may be silent before its partitions are given up: a few times its second
-# between pings, and a stall of its loop by a slow disk. Also what every broker gets to come back
-# after its agent was away.
+# How long a broker may be silent before it is fenced: a few times the second between pings, and a
+# stall of its loop by a slow disk. Also the time for every broker to come back after its agent was
+# away.
 SESSION_S: Final = 6.0
 
 
@@ -31,12 +31,12 @@ class Session:
     deadline: float
     applied: int = -1  # the newest version it has applied
     is_linked: bool = False
-    # Ends whatever watches the process.
+    # Ends the watch on the process.
     unwatch: Callable[[], None] = field(default=_nothing)
 
 
 class Sessions:
-    """See the module. One loop's."""
+    """See the module. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._by_broker: dict[int, Session] = {}
@@ -48,7 +48,7 @@ class Sessions:
         return [session for session in self._by_broker.values() if session.is_linked]
 
     def refuse_second(self, broker_id: int, incarnation: bytes) -> None:
-        """Raise where another incarnation of this broker is alive."""
+        """Raise an error if another incarnation of this broker is alive."""
         session = self._by_broker.get(broker_id)
         if session is not None and session.incarnation != incarnation:
             raise KafkaError(
@@ -90,7 +90,7 @@ class Sessions:
         return [session for session in self._by_broker.values() if session.deadline <= now]
 
     def renew(self, now: float) -> None:
-        """Give every session its full time again: nobody could answer for a while."""
+        """Give every session its full time again, after a while in which no broker could answer."""
         for session in self._by_broker.values():
             self.answered(session, now)
 

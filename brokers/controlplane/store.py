@@ -1,8 +1,8 @@
-"""The cluster's metadata out of the database, for the brokers of one host.
+"""Serves the cluster's metadata from the database to the brokers of one host.
 
-What has been read stays in memory, so that brokers are served, and know their cluster, while the
-database is away. A database that was set back is not believed and is read on: it is followed again
-as soon as it knows the position that was read last.
+Keeps what it has read in memory, so that brokers are served, and know their cluster, while the
+database is away. A database that was restored from an older copy is not followed, but still read:
+it is followed again as soon as it knows the position that was read last.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ from brokers.controlplane.lanes import Busy, Lane, Lanes
 from brokers.controlplane.logs import log
 from brokers.controlplane.reading import News, check_known, read_all, read_news
 
-# How soon the database is tried again, and how long the pauses may grow.
+# How soon to retry the database, and the limit of the growing pauses.
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
-# How long a proposal is kept for a database that is away; then its broker is told to ask again.
+# How long a proposal waits for a database that is away; then its broker is told to retry.
 PATIENCE_S: Final = 3.0
-# How often a database that was set back is read, and that changes which this code cannot read are
-# passed over by reading everything: both cost up to a second of a thread.
+# How often to read a database that was restored from an older copy, and to skip unreadable changes
+# by reading everything: both take up to a second of a thread.
 READ_AGAIN_S: Final = 1.0
 
 T = TypeVar("T")
 
 
 class OrmStore:
-    """See the module. One loop's; `start` before anything else, `close` at the end."""
+    """See the module. Belongs to one loop; call `start` first and `close` at the end."""
 
     def __init__(self, *, cluster_id: str, clock: Clock, feed: Feed) -> None:
         self.cluster_id = cluster_id
@@ -49,13 +49,13 @@ class OrmStore:
         self._read_at = clock.monotonic()
         self._is_away = False
         self.issued = IssuedIds()
-        # Somebody has reason to think that there are changes to read.
+        # Set if there may be changes to read.
         self._woken = asyncio.Event()
-        # Set, and replaced, whenever the image moves on or `regressed` changes.
+        # Set, and replaced, whenever the image advances or `regressed` changes.
         self._moved = asyncio.Event()
 
     async def start(self) -> None:
-        """Read everything; waits for the database as long as it takes."""
+        """Read everything; wait for the database without a limit."""
         pause = FIRST_PAUSE_S
         while True:
             try:
@@ -68,7 +68,7 @@ class OrmStore:
                 return
 
     async def run(self) -> None:
-        """Follow the database for ever."""
+        """Follow the database until cancelled."""
         pause = FIRST_PAUSE_S
         is_open = True
         while True:
@@ -80,14 +80,14 @@ class OrmStore:
                 await self._catch_up()
                 pause = FIRST_PAUSE_S
             except Busy:
-                # The database is well; what was to be read is asked for again.
+                # The database is healthy; the read is repeated.
                 await asyncio.sleep(pause)
                 self._woken.set()
             except ConnectionError as error:
                 self._note_away(error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
-                # They may be dead without having said so, or lead to a file that was replaced.
+                # They may be dead without an error, or belong to a file that was replaced.
                 self.lanes.reconnect()
                 is_open = False
             except MetadataRegressed as regressed:
@@ -108,20 +108,20 @@ class OrmStore:
 
     @property
     def read_age_ms(self) -> int:
-        """How long ago the database last answered."""
+        """The time since the database last answered."""
         return int(1000 * (self._clock.monotonic() - self._read_at))
 
     @property
     def moved(self) -> asyncio.Event:
-        """Set when the image moves on from what it is now, or `regressed` changes."""
+        """An event that is set when the image advances, or `regressed` changes."""
         return self._moved
 
     def check(self, position: Position) -> None:
-        """Raise MetadataRegressed where this store never had a position."""
+        """Raise MetadataRegressed if this store never had a position."""
         self._history.is_known(position)
 
     async def updates(self, after: Position) -> AsyncGenerator[ClusterImage | Entry, None]:
-        """All that happens after a position, as `MetadataStore.follow` has it, encoded already."""
+        """Yield the updates after a position, as `MetadataStore.follow` does, but encoded."""
         position = after
         can_go_on = self._history.is_known(after)
         while True:
@@ -131,16 +131,16 @@ class OrmStore:
                 position = entry.position
                 yield entry
             elif not can_go_on or position.version < history.position.version:
-                # The reader is new, or slower than changes are kept for.
+                # The reader is new, or so slow that its changes are gone.
                 can_go_on, position = True, history.position
                 yield history.image
             else:
                 await moved.wait()
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """One transaction; tried again, unchanged, while the database is away for a moment.
+        """Propose in one transaction; retry it, unchanged, while the database is away briefly.
 
-        A database that was set back is asked nothing: every proposal is refused in its words.
+        A database that was restored from an older copy is not used: all proposals are refused.
         """
         if self.regressed is not None:
             refusal = Outcome(
@@ -161,18 +161,18 @@ class OrmStore:
         return outcomes
 
     def _proposed(self, proposals: Sequence[Proposal], now_ms: int) -> list[Outcome]:
-        """One try of `propose`, in the database's thread."""
+        """Make one attempt of `propose`, in the database's thread."""
         self._check_known()
         return services.propose(
             cluster_id=self.cluster_id, proposals=self.issued.amended(proposals), now_ms=now_ms
         )
 
     async def write(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
-        """Run a service on who is alive in this cluster, once; the arguments are its own."""
+        """Run a service for the membership of brokers, once, with its own arguments."""
         return await self._run(self.lanes.liveness, None, service, arguments)
 
     async def enter(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
-        """Run a service that is in no hurry, once, beside proposals; the arguments are its own."""
+        """Run a service that is not urgent, once, in the lane of proposals, with its arguments."""
         return await self._run(self.lanes.proposals, PATIENCE_S, service, arguments)
 
     async def _run(
@@ -201,13 +201,13 @@ class OrmStore:
         return done
 
     def _check_known(self) -> None:
-        """Ask, on the connection that will write, for what was read last."""
+        """Check, on the connection that will write, the position that was read last."""
         check_known(cluster_id=self.cluster_id, position=self._history.position)
 
     async def ask(
         self, question: Callable[..., T], *, patience_s: float = 0, **arguments: object
     ) -> T:
-        """Run a question that only reads; ConnectionError while the database is away."""
+        """Run a read-only query; ConnectionError while the database is away."""
         if self.regressed is not None:
             raise self.regressed
         deadline = self._clock.monotonic() + patience_s
@@ -235,7 +235,7 @@ class OrmStore:
                 )
             except ConnectionError as error:
                 self._doubt(error)
-                # A last attempt that had too little time says less than the one before it.
+                # The error of a last attempt without enough time says less than the one before.
                 failure = failure if failure and isinstance(error, Busy) else error
                 if self._clock.monotonic() + pause >= deadline:
                     raise failure from error
@@ -255,7 +255,7 @@ class OrmStore:
         return answer
 
     def _doubt(self, error: ConnectionError) -> None:
-        """Expect an older copy where a database did not answer; a held lock is no sign of one."""
+        """Expect an older copy if the database did not answer; a held lock is no sign of one."""
         if not isinstance(error, Busy):
             self.issued.doubt()
 
@@ -275,11 +275,11 @@ class OrmStore:
         self._feed.detach()
         await self._read(self._feed.open)
         self._feed.attach(self._woken)
-        # Whatever happened while nobody listened.
+        # Changes may have come before the feed was attached.
         self._woken.set()
 
     async def _wait_for_news(self) -> None:
-        """Return when it is worth while to look, and only then."""
+        """Wait until there may be changes."""
         while not self._woken.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._feed.poll_s):
@@ -294,7 +294,7 @@ class OrmStore:
         self._woken.clear()
 
     async def _catch_up(self) -> None:
-        """Read until there is nothing more."""
+        """Read until there are no more changes."""
         while True:
             position = self._history.position
             news: News = await self._read(read_news, cluster_id=self.cluster_id, after=position)
@@ -308,7 +308,7 @@ class OrmStore:
             self._announce()
 
     def _append(self, entries: Sequence[Entry]) -> bool:
-        """Take changes in; False: one of them says nothing to this code."""
+        """Append changes to the history; False: this code cannot read one of them."""
         for entry in entries:
             try:
                 self._history.append(entry)
@@ -324,11 +324,11 @@ class OrmStore:
         return True
 
     async def _pass_over(self) -> None:
-        """Read everything instead of changes that cannot be read, and hand those to nobody."""
+        """Read everything instead of unreadable changes, and do not pass those on."""
         history = await self._read(read_all, cluster_id=self.cluster_id)
         history.forget_changes()
         self._take(history)
-        # A host that writes such changes without a pause must not keep this one reading.
+        # A host that writes such changes without a pause must not make this one read permanently.
         await asyncio.sleep(READ_AGAIN_S)
 
     def _take(self, history: History) -> None:
@@ -356,7 +356,7 @@ class OrmStore:
             self._announce()
 
     def _refuse(self, regressed: MetadataRegressed) -> None:
-        """Stop taking the database's word; what was read before stands, brokers serve on."""
+        """Stop following the database; the metadata read before stays valid, and brokers serve."""
         if self.regressed is None:
             log.error("metadata.regressed", error=regressed.message)
         self.regressed = regressed

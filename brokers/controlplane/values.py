@@ -1,7 +1,7 @@
-"""Rows as the values of `brokers.cluster.image`, which brokers and pages share.
+"""Converts rows to the values of `brokers.cluster.image`, which brokers and pages share.
 
-Reads only. Whole clusters come as tuples of columns rather than as objects of Django: a hundred
-thousand partitions are read in about a second that way, and in three times that the other.
+Reads only. Whole clusters are read as tuples of columns rather than as Django objects: a hundred
+thousand partitions take about a second that way, and three times as long as objects.
 """
 
 from collections import defaultdict
@@ -47,7 +47,7 @@ def topic(row: models.Topic, partitions: Sequence[PartitionState]) -> Topic:
 
 
 def partition_states(**which: object) -> Iterator[tuple[int, PartitionState]]:
-    """Partitions by the key of their topic, in the order of topics and indexes."""
+    """Return partitions by the key of their topic, in the order of topics and indexes."""
     rows = models.Partition.objects.filter(**which).order_by("topic_id", "index")
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     for key, replicas, isr, leader, leader_epoch, partition_epoch in rows.values_list(
@@ -73,7 +73,7 @@ def position(row: models.Cluster) -> Position:
 
 
 def image(row: models.Cluster) -> ClusterImage:
-    """Return the whole cluster; the caller's transaction makes it one moment's."""
+    """Return the whole cluster; the caller's transaction makes it a consistent snapshot."""
     states: defaultdict[int, list[PartitionState]] = defaultdict(list)
     for key, state in partition_states(topic__cluster=row):
         states[key].append(state)

@@ -1,4 +1,4 @@
-"""Coordinators: shards that are pure and hold what is committed, and the runtime that feeds them.
+"""Implements coordinators: pure shards that hold committed state, and the runtime that drives them.
 
-State changes by replay of records alone, so that a broker that takes a shard over has the same one.
+State changes by replay of records only, so a broker that takes over a shard gets the same state.
 """

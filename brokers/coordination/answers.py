@@ -1,8 +1,8 @@
 """Sends the responses of shards in order, in short slices of the event loop.
 
 Knows no shards. A rebalance answers a thousand members at once, each with a message to encode, and
-the requests that come in meanwhile must not wait for all of them. All shards answer by the same
-slice of a turn, since the disk may confirm the rounds of many of them in one.
+incoming requests must not wait for all of them. All shards share one slice of a turn, since the
+disk may confirm the rounds of many of them in one turn.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from brokers.replication.replicas import Trouble
 # Takes an answer; what it raises is a bug that is reported.
 Done = Callable[[Answer], None]
 
-# What answering may take of one turn, and the one answer that is under way.
+# The share of one turn for responses; one that has begun may exceed it.
 SLICE_SECONDS: Final = 0.002
 
 
@@ -38,9 +38,9 @@ class Answers:
         self._loop = loop
         self._clock = clock
         self._on_trouble = on_trouble
-        # No longer than what waits in shards, which is bounded there.
+        # No longer than the queues of the shards, which are bounded there.
         self._waiting: deque[tuple[Done, Answer]] = deque()
-        self._is_coming = False  # a turn of `_begin_turn` is
+        self._is_coming = False  # a call of `_begin_turn` is scheduled
         self._left = SLICE_SECONDS  # of this turn
         self._is_delivering = False
 
@@ -48,23 +48,23 @@ class Answers:
         return len(self._waiting)
 
     def give(self, done: Done, answer: Answer) -> None:
-        """Answers in this turn."""
+        """Deliver an answer in this turn."""
         try:
             done(answer)
         except Exception as error:  # noqa: BLE001 - the others must get theirs, whoever is broken
             self._on_trouble("coordinator.answer_failed", error)
 
     def add(self, done: Done, answer: Answer) -> None:
-        """Answers soon, behind all that were added before."""
+        """Queue an answer behind all that were added before."""
         self._waiting.append((done, answer))
         if not self._is_coming:
             self._is_coming = True
             self._loop.call_soon(self._begin_turn)
 
     def deliver(self) -> None:
-        """Answers those who wait now, for what is left of the slice; the rest in later turns."""
+        """Deliver queued answers for the rest of the slice; leave the others to later turns."""
         if not self._waiting or self._left <= 0 or self._is_delivering:
-            return  # The last: somebody who was answered has asked again at once.
+            return  # The last condition: an answered client has sent its next request at once.
         self._is_delivering = True
         began = self._clock.monotonic()
         while self._waiting:
@@ -76,7 +76,7 @@ class Answers:
         self._is_delivering = False
 
     def _begin_turn(self) -> None:
-        """Comes behind every turn in which something was added."""
+        """Start a new slice; runs after every turn in which answers were added."""
         self._is_coming = False
         self._left = SLICE_SECONDS
         self.deliver()

@@ -1,7 +1,7 @@
 """Queues operations on a subject that must not run at the same time.
 
-Knows nothing of records and rounds. Nothing overtakes what waits for the same subject, but what
-claims nothing, which is never asked about here.
+Knows nothing of records and rounds. No operation overtakes one that waits for the same subject,
+except operations without a claim, which never come here.
 """
 
 from collections import deque
@@ -10,30 +10,30 @@ from typing import Final, Generic
 from brokers.coordination.rounds import Pending
 from brokers.coordination.shard import Claim, Operation, S
 
-# Of a subject that somebody changes exclusively; otherwise the number of those who share it.
+# Marks a subject that is claimed exclusively; other subjects have the number of shared claims.
 _EXCLUSIVE: Final = -1
 
 
 class Claims(Generic[S]):
-    """Of one shard. A claim is taken when records are on their way, and released afterwards."""
+    """The claims of one shard, each taken when records are being written, and then released."""
 
     __slots__ = ("_freed", "_held", "_queues", "waiting")
 
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
         self._queues: dict[str, deque[Pending[S]]] = {}  # by subject; none of them is empty
-        self._freed: deque[str] = deque()  # subjects at which somebody may go on
+        self._freed: deque[str] = deque()  # subjects whose next operation may be able to run
         self.waiting = 0
 
     @property
     def has_freed(self) -> bool:
-        """Whether `pop` may find somebody."""
+        """Whether `pop` may find an operation."""
         return bool(self._freed)
 
     def admit(self, pending: Pending[S], *, is_next: bool = False) -> bool:
-        """Whether an operation may run now; otherwise it waits.
+        """Return whether an operation may run now; queue it otherwise.
 
-        `is_next`: it has waited already and had its turn, and goes back to the head of the line.
+        `is_next`: it has waited and had its turn already, and goes back to the head of the queue.
         """
         subject = pending.operation.subject
         queue = self._queues.get(subject)
@@ -66,7 +66,7 @@ class Claims(Generic[S]):
             self._freed.append(subject)
 
     def pop(self) -> Pending[S] | None:
-        """The next that may run; None where nobody may at the subject that was looked at."""
+        """Return the next operation that may run; None if none may at the first freed subject."""
         subject = self._freed.popleft()
         queue = self._queues.get(subject)
         if queue is None or not self._is_free(queue[0].operation):
@@ -80,14 +80,14 @@ class Claims(Generic[S]):
         return pending
 
     def drop_asked(self) -> list[Pending[S]]:
-        """Takes out of all lines whom somebody waits for."""
+        """Remove and return all queued operations whose callers wait for an answer."""
         dropped: list[Pending[S]] = []
         for subject, queue in list(self._queues.items()):
             dropped += (pending for pending in queue if pending.is_asked)
             kept = deque(pending for pending in queue if not pending.is_asked)
             if kept:
                 self._queues[subject] = kept
-                # Whom it waited for may be gone.
+                # The operations in front of it may be gone.
                 self._freed.append(subject)
             else:
                 del self._queues[subject]
@@ -95,7 +95,7 @@ class Claims(Generic[S]):
         return dropped
 
     def clear(self) -> list[Pending[S]]:
-        """Forgets all claims, and returns who was in line."""
+        """Drop all claims, and return the queued operations."""
         dropped = [pending for queue in self._queues.values() for pending in queue]
         self._held.clear()
         self._queues.clear()

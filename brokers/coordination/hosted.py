@@ -1,10 +1,10 @@
 """Runs one shard: orders its operations, and writes their records in one round after another.
 
-Operations of a subject take turns as their claims demand; their records gather while a round is on
-its way to the disk and make up the next one. Nothing changes in the shard before its records are
-safe, so that a refused append has nothing to undo, and nobody sees what might be lost.
+Claims order the operations of a subject; their records gather while a round is being written to
+disk, and form the next one. The shard does not change before its records are safe, so that a
+refused append needs no rollback, and no client sees state that might be lost.
 
-Belongs to the event loop. Knows nothing of the cluster: whoever hosts it says when it ends.
+Belongs to the event loop. Knows nothing of the cluster: the runtime that hosts it ends it.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
 
-# After a timer's operation was refused: what it is about is still due.
+# The delay after a timer's operation was refused, since it is still due.
 RETRY_TIMER_MS: Final = 500
-# What operations meet on their way to the log; any other error is their own answer.
+# Errors on the way to the log; any other error is the operation's own answer.
 _REFUSALS: Final = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -54,12 +54,12 @@ _REFUSALS: Final = frozenset(
         ErrorCode.UNKNOWN_SERVER_ERROR,
     }
 )
-# What a look for more ends with.
+# Marks the end of an iterator of later operations.
 _THE_END: Final = object()
 
 
 class Hosted(Generic[S]):
-    """`submit` and `later` are for whoever hosts it, once the shard is loaded."""
+    """One shard and its queues. The runtime calls `submit` and `later` once it is loaded."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Hosted(Generic[S]):
         self._gathering: deque[Pending[S]] = deque()
         self._round: Round[S] | None = None
         self._parked: dict[int, Done] = {}
-        # What nobody waits for: timers that have fired, and what chores find, step by step.
+        # Operations without a client: fired timers, and those that chores find step by step.
         self._fired: deque[Pending[S]] = deque()
         self._later: deque[Iterator[Operation[S] | None]] = deque()
         self._is_started = False
@@ -93,18 +93,18 @@ class Hosted(Generic[S]):
     # -- operations in ---------------------------------------------------------------------------
 
     def submit(self, operation: Operation[S], done: Done) -> None:
-        """Does an operation, in this turn or when it may; `done` gets the answer, once."""
+        """Run an operation in this turn or when its claim allows; `done` gets the answer, once."""
         pending = Pending(operation, next(self._house.tickets), done)
         if operation.claim is Claim.NONE or self._has_room(pending):
             self._admit(pending)
 
     def later(self, operations: Iterable[Operation[S] | None]) -> None:
-        """Does operations that nobody waits for, one step at a time, as they are found."""
+        """Run operations without a waiting client, one step at a time, as they are found."""
         self._later.append(iter(operations))
         self._house.turns.come(self)
 
     async def start(self, slices: Slices) -> None:
-        """The shard is loaded: sets its timers. One that fires meanwhile waits for the end."""
+        """Set the timers of a loaded shard. One that fires before the end of this waits for it."""
         for outcome in self._shard.loaded(self._house.clock.now_ms()):
             assert not outcome.records, "what was loaded needs no records"
             if not self._apply(outcome):
@@ -119,12 +119,12 @@ class Hosted(Generic[S]):
 
     @property
     def _on_way(self) -> int:
-        """Operations that wait for their turn, or for the disk."""
+        """The number of operations that wait for their turn, or for the disk."""
         in_round = 0 if self._round is None else len(self._round.pendings)
         return self._claims.waiting + len(self._gathering) + in_round
 
     def _has_room(self, pending: Pending[S]) -> bool:
-        """Whether one more may wait; False, and it is refused."""
+        """Return whether one more operation may wait; refuse it otherwise."""
         if self._is_late:
             self._hear(pending)
             self._refuse(pending, "the disk does not confirm what was written before")
@@ -135,7 +135,7 @@ class Hosted(Generic[S]):
         return True
 
     def _admit(self, pending: Pending[S], *, is_next: bool = False) -> None:
-        """Runs an operation, or lets it wait for its turn; `is_next`: this is its turn."""
+        """Run an operation, or queue it until its turn; `is_next`: this is its turn."""
         is_free = pending.operation.claim is Claim.NONE
         if is_free or self._claims.admit(pending, is_next=is_next):
             self._run(pending, is_next=is_next)
@@ -159,7 +159,7 @@ class Hosted(Generic[S]):
             self._answer_now(pending, _failed(operation))
             return
         if outcome is None:
-            # What asked for nothing before waits from now on, as others do.
+            # An operation that had no claim before waits from now on, like others.
             if not pending.is_asked or self._has_room(pending):
                 self._admit(pending, is_next=is_next)
         elif outcome.response is not PARKED or self._park(pending):
@@ -170,7 +170,7 @@ class Hosted(Generic[S]):
                 self._finish(pending, outcome)
 
     def _park(self, pending: Pending[S]) -> bool:
-        """Keeps a place for a later answer; False, and it is refused, where there is none."""
+        """Store the callback of a later answer; refuse the operation and return False if full."""
         house, done = self._house, pending.done
         assert done is not None, f"{pending.operation.name} is answered already"
         if house.parked >= house.limits.max_parked:
@@ -181,7 +181,7 @@ class Hosted(Generic[S]):
         return True
 
     def _finish(self, pending: Pending[S], outcome: Outcome[S]) -> None:
-        """An outcome without records: all of it happens in this turn."""
+        """Apply and answer an outcome without records, all in this turn."""
         if not self._apply(outcome):
             self._answer_now(pending, _failed(pending.operation))
             self._house.on_end(self)
@@ -208,7 +208,7 @@ class Hosted(Generic[S]):
             self._house.turns.come(self)
 
     def _start_round(self) -> None:
-        """Appends what has gathered; the look at the leadership and the append are one turn."""
+        """Append the gathered records; the check of the leadership is in the same turn."""
         house, partition = self._house, self.partition
         rules = partition.settings.log.rules
         limit = min(house.limits.max_round_bytes, rules.max_batch_bytes)
@@ -235,14 +235,14 @@ class Hosted(Generic[S]):
         house.deadlines.add(started, house.limits.commit_timeout_ms)
 
     def committed(self, ended: Round[S]) -> None:
-        """For the round: its records are safe."""
+        """Apply a round whose records are safe, and answer; called by the round."""
         if ended is not self._round:
             return
         house = self._house
         for pending in ended.pendings:
             assert pending.outcome is not None, f"{pending.operation.name} has not been run"
             if not self._apply(pending.outcome, ended.now_ms):
-                # The log holds what the shard could not take in; it is answered when it ends.
+                # The shard could not apply records of the log; clients are answered at its end.
                 house.on_end(self)
                 return
         self._round = None
@@ -264,7 +264,7 @@ class Hosted(Generic[S]):
             house.turns.come(self)
 
     def _continue(self, pending: Pending[S], then: Operation[S]) -> None:
-        """Takes an operation's next step, whose claim is taken again before anybody has a turn."""
+        """Run an operation's next step, which takes the claim again before any other operation."""
         before = pending.operation
         assert (then.subject, then.claim) == (before.subject, before.claim), f"{then.name} strays"
         assert then.claim is Claim.EXCLUSIVE, f"{then.name} may not be the only one"
@@ -272,14 +272,14 @@ class Hosted(Generic[S]):
         self._run(pending, is_next=True)
 
     def lost(self, ended: Round[S]) -> None:
-        """For the round: its leadership is over."""
+        """End the shard, since the round's leadership is over; called by the round."""
         if ended is self._round:
             self._house.on_end(self)
 
     def late(self) -> None:
-        """For the round: whoever waits for it, or behind it, tries again elsewhere or later.
+        """Refuse the clients that wait for a late round, or behind it, with a retriable error.
 
-        What nobody asked for goes on waiting: timers are not asked again by anybody.
+        Operations without a client keep waiting, since no client would repeat them.
         """
         if self._round is None:
             return
@@ -307,7 +307,7 @@ class Hosted(Generic[S]):
         self._house.turns.come(self)
 
     def _hear(self, pending: Pending[S]) -> None:
-        """Somebody asked for what the disk does not let happen, and lives all the same."""
+        """Postpone the timer of a member whose request the disk refuses: the member is alive."""
         heard = pending.operation.heard
         try:
             timer = None if heard is None else heard(self.shard)
@@ -318,7 +318,7 @@ class Hosted(Generic[S]):
             self._timers.take(timer)
 
     def _drop(self, pendings: list[Pending[S]], error: KafkaError) -> None:
-        """Nothing of these has happened."""
+        """Answer operations with an error; none of their records was written."""
         for pending in pendings:
             self._hear(pending)
             self._claims.release(pending.operation)
@@ -327,7 +327,7 @@ class Hosted(Generic[S]):
         self._house.turns.come(self)
 
     def _apply(self, outcome: Outcome[S], timestamp: int = 0) -> bool:
-        """Lets the shard take an outcome in; False where a bug kept it from that."""
+        """Apply an outcome to the shard; False if a bug prevented it."""
         shard = self._shard
         try:
             for record in outcome.records:
@@ -347,13 +347,13 @@ class Hosted(Generic[S]):
 
     @property
     def _has_more(self) -> bool:
-        """Whether there is something to do that waits for no disk."""
+        """Whether there is work that does not wait for the disk."""
         if self._gathering and self._round is None:
             return True
         return bool(self._claims.has_freed or self._fired or self._later)
 
     def take_turn(self) -> bool:
-        """For the turns: who waited for a subject, then the next round, then what nobody asked."""
+        """Do one step: first queued operations, then the next round, timers, later operations."""
         if self._is_gone or not self._is_started:
             return False
         if self._claims.has_freed:
@@ -373,7 +373,7 @@ class Hosted(Generic[S]):
         return False
 
     def _look_for_more(self) -> None:
-        """One step of what is done later; the next step is that of the next in the ring."""
+        """Do one step of the later operations; their iterators take turns."""
         looking = self._later.popleft()
         try:
             operation = next(looking, _THE_END)
@@ -402,7 +402,7 @@ class Hosted(Generic[S]):
         self._house.turns.come(self)
 
     def _unless_put_off(self, key: TimerKey, operation: Operation[S]) -> Operation[S]:
-        """The operation of a timer that may have to wait for others, of which one sets it anew."""
+        """Make a timer's operation do nothing if an operation before it has set the timer again."""
 
         def run(shard: S, now_ms: int, ticket: Ticket) -> Outcome[S] | None:
             return Outcome() if key in self._timers else operation.run(shard, now_ms, ticket)
@@ -426,12 +426,12 @@ class Hosted(Generic[S]):
             self._house.answers.add(done, answer)
 
     def _done_of(self, pending: Pending[S]) -> Done | None:
-        """Whom to tell, unless they have been told; a parked one is parked no more."""
+        """Return the callback, unless it was used already; a parked operation is unparked."""
         done, pending.done = pending.done, None
         if self._parked.pop(pending.ticket, None) is not None:
             self._house.parked -= 1
         elif pending.outcome is not None and pending.outcome.response is PARKED:
-            return None  # sent away already
+            return None  # redirected already
         return done
 
     def _reply(self, replies: Iterable[Reply]) -> None:
@@ -452,17 +452,17 @@ class Hosted(Generic[S]):
         return is_idle and not (self._claims.has_freed or self._fired or self._later)
 
     async def settle(self) -> None:
-        """Waits until nothing is on its way to the log."""
+        """Wait until no records are on their way to the log."""
         while not self._is_settled:
             self._settled = self._house.loop.create_future()
             self._house.turns.come(self)
             await self._settled
 
     def send_away(self) -> None:
-        """Tells those who are parked to look for another coordinator."""
+        """Answer parked requests with the error to look for another coordinator."""
         try:
             self._reply(self._shard.unloaded())
-        except Exception as error:  # noqa: BLE001 - a bug; they are told all the same, below
+        except Exception as error:  # noqa: BLE001 - a bug; they are answered anyway, below
             self._house.on_trouble("coordinator.unload_failed", error)
         moved = not_coordinator(self.partition.topic, self.index)
         for done in self._parked.values():
@@ -472,7 +472,7 @@ class Hosted(Generic[S]):
         self._house.answers.deliver()
 
     def unload(self) -> None:
-        """The shard is no more: everybody who waits here looks for another coordinator."""
+        """End the shard: all waiting clients are told to look for another coordinator."""
         self._is_gone = True
         self._timers.clear()
         self._house.jobs.forget(self)

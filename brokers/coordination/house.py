@@ -23,17 +23,17 @@ H = TypeVar("H")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Beyond them clients are told that no coordinator is available, which they try again."""
+    """The limits of a runtime; beyond them clients get COORDINATOR_NOT_AVAILABLE and retry."""
 
     max_round_bytes: int = MAX_ROUND_BYTES
-    max_queued: int = 20_000  # of one shard, on the way to the log or waiting for those that are
+    max_queued: int = 20_000  # of one shard, on the way to the log or behind those
     max_parked: int = 50_000  # of all shards
     commit_timeout_ms: int = 5_000
 
 
 @dataclass(slots=True, kw_only=True)
 class House(Generic[H]):
-    """What all shards of one runtime share."""
+    """The objects that all shards of one runtime share."""
 
     loop: asyncio.AbstractEventLoop
     clock: Clock
@@ -43,8 +43,8 @@ class House(Generic[H]):
     turns: Turns
     limits: Limits
     on_trouble: Trouble
-    # The shard cannot go on: its leadership is over, or it could not take in what it wrote.
+    # Called if a shard cannot continue: its leadership is over, or it failed to apply records.
     on_end: Callable[[H], None]
-    on_round: Callable[[float], None]  # how many seconds one took
+    on_round: Callable[[float], None]  # gets the seconds that a round took
     tickets: "count[int]"
     parked: int = 0

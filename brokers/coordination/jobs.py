@@ -1,7 +1,7 @@
 """Runs long pure work of shards step by step in one task, while requests go on.
 
-Knows nothing of what a job is about. What it found goes back into its shard as an operation, which
-looks again at everything that may have changed meanwhile.
+Knows nothing of a job's purpose. Its result returns to the shard as an operation, which checks
+again everything that may have changed since.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from brokers.coordination.shard import Job, Operation
 from brokers.replication.replicas import Trouble
 from brokers.replication.slices import Slices
 
-# Beyond it a job is dropped, which whoever needs it asks for again.
+# Beyond it jobs are dropped; code that needs one requests it again.
 MAX_JOBS: Final = 10_000
 
-# Takes up what a job found.
+# Gets the operation that applies a job's result.
 Submit = Callable[[Operation[Any]], None]
 
 
@@ -29,12 +29,12 @@ class Jobs:
         self._loop = loop
         self._clock = clock
         self._on_trouble = on_trouble
-        # By who asked and the key; the one that runs is the first and stays until it is done.
+        # By owner and key; the first one is running, and stays until it is done.
         self._waiting: dict[tuple[object, str], tuple[Job[Any], Submit]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self, owner: object, job: Job[Any], submit: Submit) -> None:
-        """Runs a job in its turn, unless its owner has one of that key already."""
+        """Queue a job, unless its owner has one with that key already."""
         key = (owner, job.key)
         if key in self._waiting:
             return
@@ -48,7 +48,7 @@ class Jobs:
             self._task = self._loop.create_task(self._run())
 
     def forget(self, owner: object) -> None:
-        """Drops the jobs of an owner; what one that is under way finds is thrown away."""
+        """Drop the jobs of an owner, and the result of one that is running."""
         for key in [key for key in self._waiting if key[0] is owner]:
             del self._waiting[key]
 

@@ -1,8 +1,8 @@
-"""Replays a partition's log into a shard that is taken over, from its start to where it ended then.
+"""Replays a partition's log into a shard that this broker takes over, up to the log's end then.
 
-Knows no runtime. Gaps in the offsets are what compaction leaves. A record that cannot be read costs
-itself alone and is reported; damage of the file costs the shard, since nobody can tell what is
-missing. Records of a transaction count once its marker says that it was committed.
+Knows no runtime. Gaps in the offsets come from compaction. An unreadable record is skipped and
+reported; a damaged file makes the whole shard fail, since it is unknown what is missing. Records of
+a transaction count once its marker says that it was committed.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from brokers.replication.waits import WaitRoom
 
 # About 1,500 records, read at once: a tenth of a millisecond from the page cache.
 LOAD_BYTES: Final = 256 * 1024
-# Records after which others get their turn, within one batch.
+# Records of one batch after which other tasks get their turn.
 LOAD_STEP: Final = 64
-# What may be held of transactions whose end is not read yet. Coordinators write none into their
-# own topics but a producer's offsets, so this is a thousand times what is usual.
+# The limit for open transactions, whose markers are not read yet. Only offsets of producers are
+# written transactionally into these topics, so this is a thousand times the usual amount.
 MAX_HELD_BYTES: Final = 64 * 1024 * 1024
 
-# Told of a record that could not be read.
+# Called with each record that could not be read.
 Unreadable = Callable[[KafkaError], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What was read."""
+    """The totals of one load."""
 
     records: int = 0
     bytes: int = 0
@@ -83,7 +83,7 @@ class Loading:
         self._records = self._bytes = 0
 
     async def run(self, until: int) -> Loaded:
-        """Replays all below `until`, which is the log's end; KafkaError where that cannot be."""
+        """Replay all records below `until`, the log's end; KafkaError if that is impossible."""
         partition = self._partition
         position = partition.log_start_offset
         while position < until:
@@ -110,7 +110,7 @@ class Loading:
         return data
 
     async def _wait(self) -> None:
-        """Until the disk has confirmed more of the log."""
+        """Wait until the disk has confirmed more of the log."""
         partition = self._partition
         if not partition.is_leading:
             raise KafkaError(

@@ -1,7 +1,7 @@
-"""One round of a shard: the operations whose records go into one batch, and wait for it together.
+"""Groups the operations of a shard into a round, whose records form one batch and wait together.
 
-Knows the partition's errors and what clients of a coordinator are told of them; knows nothing of
-claims, or of what the operations are about.
+Translates the partition's errors for clients of a coordinator; knows nothing of claims, or of the
+purpose of operations.
 """
 
 from collections import deque
@@ -14,10 +14,10 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.protocol.records.builder import BatchBuilder
 
-# Together about 5 ms to build and replay, which is what a turn of the loop may take.
+# Together about 5 ms to build and replay, the most that a turn of the loop may take.
 MAX_ROUND_BYTES: Final = 512 * 1024
 MAX_ROUND_RECORDS: Final = 500
-# Of a record beside its key and value: seven numbers and an attribute byte, each at its longest.
+# The size of a record without key and value: seven numbers and an attribute byte, at their longest.
 _RECORD_OVERHEAD: Final = 40
 
 S_owned = TypeVar("S_owned")
@@ -40,7 +40,7 @@ _MOVED: Final = frozenset(
 
 
 def client_error(error: KafkaError) -> KafkaError:
-    """What a client of the coordinator is told where an append was refused; codes are Kafka's."""
+    """Return the error for a coordinator's client if an append was refused; codes are Kafka's."""
     code = ErrorCode.UNKNOWN_SERVER_ERROR
     if error.code in _UNAVAILABLE:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -50,21 +50,21 @@ def client_error(error: KafkaError) -> KafkaError:
 
 
 def not_coordinator(topic: str, index: int) -> KafkaError:
-    """For who must look for the coordinator again."""
+    """Return the error that makes a client look for the coordinator again."""
     return KafkaError(
         ErrorCode.NOT_COORDINATOR, f"this broker does not coordinate by {topic}-{index}"
     )
 
 
 class Pending(Generic[S]):
-    """An operation on its way, until it is answered."""
+    """An operation until it is answered."""
 
     __slots__ = ("done", "operation", "outcome", "size", "ticket")
 
     def __init__(self, operation: Operation[S], ticket: Ticket, done: Done | None) -> None:
         self.operation = operation
         self.ticket = ticket
-        self.done = done  # None once it is answered; of those that nobody asked for, told of errors
+        self.done = done  # None once it is answered; without a client, it gets errors only
         self.outcome: Outcome[S] | None = None  # once it has been run
         self.size = 0
 
@@ -77,15 +77,15 @@ class Pending(Generic[S]):
         return 0 if self.outcome is None else len(self.outcome.records)
 
     def take(self, outcome: Outcome[S]) -> None:
-        """Notes what is to become of the shard, and how many bytes of a batch that takes."""
+        """Store the outcome, and compute how many bytes of a batch its records take."""
         self.outcome = outcome
-        self.size = 0  # of this step alone: those before it had batches of their own
+        self.size = 0  # of this step only: earlier steps had batches of their own
         for record in outcome.records:
             self.size += _RECORD_OVERHEAD + len(record.key) + len(record.value or b"")
 
 
 def take_round(gathering: deque[Pending[S]], max_bytes: int) -> list[Pending[S]]:
-    """The first operations, as many as make one round, and one at least."""
+    """Remove and return the first operations that fit into one round, at least one."""
     taken = [gathering.popleft()]
     size, records = HEADER_SIZE + taken[0].size, taken[0].records
     while gathering:
@@ -98,7 +98,7 @@ def take_round(gathering: deque[Pending[S]], max_bytes: int) -> list[Pending[S]]
 
 
 def batch_of(pendings: Sequence[Pending[S]], now_ms: int) -> bytearray:
-    """The records of all, in their order, as a batch that the log may patch."""
+    """Return the records of all operations, in order, as a batch that the log may patch."""
     builder = BatchBuilder()
     for pending in pendings:
         assert pending.outcome is not None, f"{pending.operation.name} has not been run"
@@ -108,20 +108,20 @@ def batch_of(pendings: Sequence[Pending[S]], now_ms: int) -> bytearray:
 
 
 class RoundOwner(Protocol[S_owned]):
-    """Whose round it is."""
+    """The shard that a round belongs to."""
 
     def committed(self, ended: "Round[S_owned]") -> None:
         """The high watermark has passed its batch."""
 
     def lost(self, ended: "Round[S_owned]") -> None:
-        """The partition is not led any more: nobody knows what becomes of the batch."""
+        """The leadership of the partition is over: it is unknown whether the batch survives."""
 
     def late(self) -> None:
-        """The disk takes too long. The round goes on, its clients must not."""
+        """The disk takes too long. The round continues, but its clients must not wait."""
 
 
 class Round(Generic[S]):
-    """Waits for its batch, with those whom it concerns."""
+    """Waits until its batch is committed, on behalf of its operations."""
 
     __slots__ = ("_owner", "began", "due_ms", "now_ms", "pendings")
 
@@ -145,6 +145,6 @@ class Round(Generic[S]):
 
 
 def answer_of(pending: Pending[S]) -> Answer | None:
-    """What the one who asked is told now; None for those who are parked, and for nobody."""
+    """Return the client's answer; None if it is parked, or if there is no client."""
     response = None if pending.outcome is None else pending.outcome.response
     return None if isinstance(response, Parked) else response

@@ -1,10 +1,10 @@
 """Hosts the shards of one internal topic: loads and ends them, and passes operations to them.
 
-Follows the partitions that this broker leads. Whoever leads a partition of the topic coordinates
-what lies in it, from the moment its log has been replayed to the moment the leadership ends; in
-between nobody else writes to it.
+Follows the partitions that this broker leads. The leader of a partition of the topic coordinates
+the groups in it, from the moment its log has been replayed to the end of its leadership; in that
+time no other broker writes to it.
 
-Belongs to the event loop. Knows no requests, and nothing of what the shards are about.
+Belongs to the event loop. Knows neither requests nor the purpose of the shards.
 """
 
 import asyncio
@@ -32,31 +32,31 @@ from brokers.replication.turns import Turns
 
 __all__ = ["Limits", "Runtime", "ShardState"]
 
-# Shards that are read at the same time; the others wait, so that the first are there early.
+# Shards that are loaded at the same time; the others wait, so that the first are ready early.
 MAX_LOADS: Final = 4
 RETRY_LOAD_MS: Final = 10_000
-# How long the end waits for what is on its way to the disk.
+# How long `close` waits for records that are being written.
 CLOSE_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
 
 class ShardState(Enum):
-    """How far a shard is."""
+    """The state of a shard."""
 
     LOADING = auto()
     ACTIVE = auto()
-    FAILED = auto()  # its log could not be read, and will be tried again
+    FAILED = auto()  # its log could not be read; loading will be retried
 
 
 class _Place(Generic[S]):
-    """One shard with what happens to it."""
+    """One shard with its state and its loading task."""
 
     __slots__ = ("hosted", "image", "state", "task")
 
     def __init__(self, hosted: Hosted[S], image: ClusterImage) -> None:
         self.hosted = hosted
-        self.image = image  # the one that the shard was made with
+        self.image = image  # the one that the shard was created with, or got last
         self.state = ShardState.LOADING
         self.task: asyncio.Task[None] | None = None
 
@@ -81,7 +81,7 @@ class Runtime(Generic[S]):
         self._loop = loop
         self._make_shard = make_shard
         self._on_trouble = on_trouble
-        # Told of each shard that was read, and of the seconds that each round took.
+        # Called with each shard that was loaded, and with the seconds that each round took.
         self.on_loaded: Callable[[int, Loaded], None] = _unseen
         self.on_round: Callable[[float], None] = _unseen
         self._image: ClusterImage | None = None
@@ -106,9 +106,9 @@ class Runtime(Generic[S]):
     # -- for requests ----------------------------------------------------------------------------
 
     def submit(self, index: int, operation: Operation[S], done: Done) -> None:
-        """Does an operation on a shard; `done` gets its answer once, perhaps before this returns.
+        """Run an operation on a shard; `done` gets its answer once, perhaps before this returns.
 
-        It is told of errors in the same way, and nothing is raised.
+        `done` gets errors in the same way; nothing is raised.
         """
         place = self._places.get(index)
         if place is None or place.state is not ShardState.ACTIVE or self._is_closing:
@@ -120,20 +120,20 @@ class Runtime(Generic[S]):
         place.hosted.submit(operation, done)
 
     def look(self, index: int, query: Callable[[S], T]) -> T:
-        """What a shard holds as committed; KafkaError where it is not here, or not yet."""
+        """Query a shard's committed state; KafkaError if it is not here, or not loaded yet."""
         return query(self._active(index).hosted.shard)
 
     def is_active(self, index: int) -> bool:
-        """Whether a shard is here and can be asked."""
+        """Whether a shard is here and loaded."""
         place = self._places.get(index)
         return place is not None and place.state is ShardState.ACTIVE
 
     def hosts(self, index: int) -> bool:
-        """Whether a shard is here, however far it is."""
+        """Whether a shard is here, in any state."""
         return index in self._places or self._found(index) is not None
 
     def active(self) -> Iterator[tuple[int, S]]:
-        """The shards that can be asked."""
+        """Yield the loaded shards."""
         for index, place in list(self._places.items()):
             if place.state is ShardState.ACTIVE:
                 yield index, place.hosted.shard
@@ -143,7 +143,7 @@ class Runtime(Generic[S]):
 
     @property
     def parked(self) -> int:
-        """Requests that wait for what somebody else does."""
+        """The number of requests that wait for other clients."""
         return self._house.parked
 
     def _active(self, index: int) -> _Place[S]:
@@ -159,7 +159,7 @@ class Runtime(Generic[S]):
         return place
 
     def _found(self, index: int) -> _Place[S] | None:
-        """A partition may be led late, once its log could be opened: no image tells of that."""
+        """Begin to host a partition whose log could be opened late, which no image announces."""
         partition = self._replicas.led((self.topic, index))
         if partition is None or self._image is None or self._is_closing:
             return None
@@ -169,7 +169,7 @@ class Runtime(Generic[S]):
     # -- the cluster -----------------------------------------------------------------------------
 
     def apply(self, image: ClusterImage) -> None:
-        """Follows an image that the replicas have taken over already."""
+        """Follow an image that the replicas have applied already."""
         if self._is_closing:
             return
         before, self._image = self._image, image
@@ -189,15 +189,15 @@ class Runtime(Generic[S]):
                     self._tell_of_image(place, image)
 
     def run_chores(self) -> None:
-        """Starts what is due from time to time in every shard; it goes on by itself."""
+        """Start the periodic chores of every shard; they run in later turns."""
         for place in self._places.values():
             if place.state is ShardState.ACTIVE:
                 place.hosted.later(self._shard(place).chores(self._clock.now_ms()))
 
     async def close(self) -> None:
-        """Ends all shards; whoever waits is told to look for another coordinator.
+        """End all shards; waiting clients are told to look for another coordinator.
 
-        What is on its way to the disk is waited for, so that its clients get the truth.
+        Rounds that are being written are awaited, so that their clients get the true result.
         """
         self._is_closing = True
         for place in self._places.values():
@@ -209,7 +209,7 @@ class Runtime(Generic[S]):
                     if place.state is ShardState.ACTIVE:
                         await place.hosted.settle()
         except TimeoutError:
-            pass  # Its clients are sent away, and find out what became of it.
+            pass  # Its clients are redirected, and find out the result elsewhere.
         tasks = [place.task for place in self._places.values() if place.task is not None]
         for index in list(self._places):
             self._unload(index)
@@ -221,7 +221,7 @@ class Runtime(Generic[S]):
             await asyncio.sleep(0)
 
     def _begin(self, partition: Partition, image: ClusterImage) -> None:
-        """Hosts a shard anew; it can be asked once it is loaded."""
+        """Create a shard and begin to load it."""
         index = partition.index
         try:
             shard = self._make_shard(index, image)
@@ -233,7 +233,7 @@ class Runtime(Generic[S]):
         place.task = self._loop.create_task(self._load(place))
 
     def _begin_again(self, hosted: Hosted[S]) -> None:
-        """A shard cannot go on as it is: what the log holds is the truth."""
+        """Replace a shard that cannot continue by one that is loaded from the log."""
         place = self._places.get(hosted.index)
         if place is None or place.hosted is not hosted:
             return
@@ -261,7 +261,7 @@ class Runtime(Generic[S]):
         try:
             async with self._loads:
                 loaded = await self._replay(hosted)
-                # Nothing is noted before this: a load that fails is never taken for a shard.
+                # No state is set before this: a failed load never counts as a shard.
                 await hosted.start(Slices(self._clock))
         except asyncio.CancelledError:
             raise
@@ -286,7 +286,7 @@ class Runtime(Generic[S]):
             slices=Slices(self._clock),
             on_unreadable=lambda error: self._on_trouble("coordinator.record_unreadable", error),
         )
-        # Once: from here on only this shard writes to it, and it does not before it is loaded.
+        # Read once: from here on only this shard writes to the log, and not before it is loaded.
         loaded = await loading.run(hosted.partition.log.end_offset)
         return replace(loaded, seconds=self._clock.monotonic() - began)
 

@@ -1,14 +1,14 @@
-"""What a shard is: one partition's share of a coordinator's state, and what an operation on it is.
+"""Defines shards, each one partition's share of a coordinator's state, and operations on them.
 
-A shard holds committed state only. An operation looks at it and says what should become of it: the
-records to write, the answer, timers. Nothing has happened then; the runtime writes the records, and
-once they are safe it replays them into the shard, applies what no record holds, and answers.
+A shard holds committed state only. An operation reads it and returns an outcome: the records to
+write, the answer, timers. That changes nothing yet; the runtime writes the records, and once they
+are safe it replays them into the shard, applies changes that no record holds, and answers.
 
-Pure: no log, no loop, no connection. Who waits for an answer is a ticket, a number that the runtime
-has given out; an operation may answer its own later, by the outcome of another one.
+Pure: no log, no loop, no connection. A waiting client is a ticket, a number that the runtime has
+issued; an operation may answer its own ticket later, by the outcome of another one.
 
-Every request makes some of these values. To freeze a class makes its values three times as dear, so
-operations and outcomes are not frozen, though nobody changes them, and timers are named tuples.
+Every request makes some of these values. Freezing a class makes its values three times as costly,
+so operations and outcomes are not frozen, though no code changes them, and timers are named tuples.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,20 +20,20 @@ from brokers.cluster.image import ClusterImage
 from brokers.protocol.errors import KafkaError
 from brokers.protocol.schema import Message
 
-# Somebody who waits for an answer.
+# Identifies a client that waits for an answer.
 Ticket: TypeAlias = int
-# A change of what no record holds; only the shard that made it knows what is in it.
+# A change of state that no record holds; only the shard that made it knows its contents.
 Soft: TypeAlias = object
 
-# Of operations that nobody waits for: timers and chores.
+# The ticket of operations without a client: timers and chores.
 NOBODY: Final[Ticket] = 0
 
 
 class Claim(Enum):
-    """What an operation takes of its subject while its records are on their way."""
+    """The claim of an operation on its subject while its records are being written."""
 
-    NONE = auto()  # looks, or touches what no record holds; never waits
-    SHARED = auto()  # changes what commutes with others of its kind
+    NONE = auto()  # only reads, or changes state that no record holds; never waits
+    SHARED = auto()  # makes changes that commute with others of its kind
     EXCLUSIVE = auto()  # changes the subject itself
 
 
@@ -64,14 +64,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to somebody who is parked."""
+    """The answer to a parked operation."""
 
     ticket: Ticket
     answer: Answer
 
 
 class TimerKey(NamedTuple):
-    """One timer: what it is for, the subject, and a part of it (a member) or nothing."""
+    """One timer: its purpose, the subject, and a part of it (a member) or nothing."""
 
     kind: str
     subject: str
@@ -79,7 +79,7 @@ class TimerKey(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Lets the timer fire after a time, counted anew unless `only_if_absent` and it is set."""
+    """Sets or resets a timer to fire after a time; if it is set, `only_if_absent` keeps it."""
 
     key: TimerKey
     after_ms: int
@@ -100,9 +100,9 @@ S_contra = TypeVar("S_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Generic[S]):
-    """Long pure work in small steps; when it is done, an operation takes up what it found.
+    """Long pure work in small steps, whose result is applied by an operation.
 
-    One of a key runs at a time, and another of that key that comes meanwhile is dropped.
+    Only one job per key runs at a time; others with that key are dropped until it ends.
     """
 
     key: str
@@ -112,29 +112,29 @@ class Job(Generic[S]):
 
 @dataclass(slots=True, kw_only=True)
 class Outcome(Generic[S]):
-    """What should become of a shard; applied in the order of the fields, all of it or nothing."""
+    """The result of an operation; applied in the order of the fields, as a whole or not at all."""
 
     records: tuple[Record, ...] = ()
-    soft: tuple[Soft, ...] = ()  # behind the replay of the records
+    soft: tuple[Soft, ...] = ()  # applied after the replay of the records
     timers: tuple[Timer, ...] = ()
-    # To whom the operation is answered itself; None where nobody asked.
+    # The operation's own answer; None if no client waits for it.
     response: Answer | Parked | None = None
-    replies: tuple[Reply, ...] = ()  # behind the response, in this order
+    replies: tuple[Reply, ...] = ()  # sent after the response, in this order
     jobs: tuple[Job[S], ...] = ()
-    # For what does not fit into one batch: done next, once the records are safe, in the same turn
-    # and with the same claim, so that nobody comes between. It answers in place of this one.
+    # For work that does not fit into one batch: runs once the records are safe, in the same turn
+    # and with the same claim, before any other operation. It answers in place of this one.
     then: "Operation[S] | None" = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Operation(Generic[S]):
-    """Something to do with one subject (a group) of a shard.
+    """One action on one subject (a group) of a shard.
 
     `run` takes the shard, the time and the operation's own ticket; a KafkaError that it raises is
-    the response. Where it returns None, its claim is too small, and `otherwise` is done instead.
+    the response. If it returns None, its claim is too weak, and `otherwise` runs instead.
 
-    `heard` names the timer that whoever asks puts off by asking alone. It counts where the disk
-    keeps the operation from being done: a member that speaks while the disk hangs lives.
+    `heard` returns the timer that the request itself postpones. It is used if the disk prevents
+    the operation: a member that sends requests while the disk hangs is alive.
     """
 
     name: str
@@ -149,28 +149,28 @@ class Shard(Protocol[S]):
     """One partition's state. `S` is the shard itself; belongs to one runtime, on its thread."""
 
     def replay(self, record: Record, timestamp: int) -> None:
-        """Takes in a record that is safe; KafkaError for one that cannot be read."""
+        """Apply a record that is safe; KafkaError for one that cannot be read."""
 
     def apply(self, soft: Soft) -> None:
-        """Takes in a change that no record holds."""
+        """Apply a change that no record holds."""
 
     def loaded(self, now_ms: int) -> Iterable[Outcome[S]]:
-        """All records are in: timers to set, and nothing else, in small steps."""
+        """Yield, in small steps, the timers to set after loading, and nothing else."""
 
     def timer_fired(self, key: TimerKey) -> Operation[S]:
-        """What to do now; it looks again whether the time is over."""
+        """Return the operation for a fired timer; it checks again whether the time is over."""
 
     def image_changed(
         self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterable[Operation[S] | None]:
-        """What a change of the cluster asks for, which has come now.
+        """Yield the operations that a change of the cluster requires.
 
-        Found out in small steps, each of which yields an operation or None, while the shard is
-        changed by those before it and by whoever asks for something.
+        Works in small steps, each of which yields an operation or None, while the shard is
+        changed by earlier ones and by requests.
         """
 
     def chores(self, now_ms: int) -> Iterable[Operation[S] | None]:
-        """What is due from time to time, whoever asks; found out in the same way."""
+        """Yield the periodic operations, in small steps as well."""
 
     def unloaded(self) -> Iterable[Reply]:
-        """What to tell those who are parked here: they find the new place themselves."""
+        """Return the answers for parked clients, which find the new coordinator themselves."""

@@ -1,11 +1,11 @@
-"""Timers of one shard, which are set far more often than they fire.
+"""Runs the timers of one shard, which are set far more often than they fire.
 
-Knows nothing of what they are for. Every heartbeat of a member puts its end off, so to set a timer
-later only notes the time; the deadline that stands fires early, sees that, and is set for the rest.
+Does not know their purpose. Every heartbeat of a member postpones its timeout, so resetting a timer
+only notes the time; the existing deadline fires early, finds that, and is set for the rest.
 
-A deadline far away is coarse: one of 45 s may be a second late. So it is set for a part of the time
-that leaves more than that, and for the rest again, until the rest is short enough for an exact one.
-Only a timer that runs out pays for the steps: three for a minute, four for half an hour.
+A distant deadline is coarse: one of 45 s may be a second late. So it is set for a part of the time
+that leaves more than that, and then for the rest, until the rest is short enough to be exact.
+Only a timer that runs out takes these steps: three for a minute, four for half an hour.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from brokers.replication.deadlines import MAX_EXACT_MS, SLOT_SHARE, Deadlines
 
 
 class _Entry:
-    """One timer; `due_ms` is that of the deadlines, the slot in which it stands."""
+    """One timer; `due_ms` is the slot of its deadline."""
 
     __slots__ = ("_timers", "armed_ms", "due_ms", "key", "wanted_ms")
 
@@ -32,7 +32,7 @@ class _Entry:
 
 
 class Timers:
-    """Belongs to the event loop. `fire` is told of a timer that is forgotten by then."""
+    """Belongs to the event loop. `fire` gets the key of a timer that is already removed."""
 
     __slots__ = ("_clock", "_deadlines", "_entries", "_fire")
 
@@ -42,7 +42,7 @@ class Timers:
         self._deadlines = deadlines
         self._clock = clock
         self._fire = fire
-        # One for each member and purpose, so no more than the shard's own limits allow.
+        # One for each member and purpose, so the shard's own limits bound them.
         self._entries: dict[TimerKey, _Entry] = {}
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Timers:
         return key in self._entries
 
     def take(self, timer: Timer) -> None:
-        """Does what an outcome says."""
+        """Set or cancel a timer, as an outcome requests."""
         if isinstance(timer, SetTimer):
             self.set(timer.key, timer.after_ms, only_if_absent=timer.only_if_absent)
         else:
@@ -85,7 +85,7 @@ class Timers:
         self._entries.clear()
 
     def expired(self, entry: _Entry) -> None:
-        """For the entries: a deadline is over."""
+        """Handle an entry whose deadline is over; called by the entry."""
         left_ms = entry.wanted_ms - self._now_ms()
         if left_ms > 0:
             entry.armed_ms = entry.wanted_ms
@@ -98,7 +98,7 @@ class Timers:
         if after_ms <= MAX_EXACT_MS:
             self._deadlines.add_exact(entry, after_ms)
         else:
-            # Its slot is no longer than what is left out, so it is never late.
+            # Its slot is no longer than the time left out, so it is never late.
             self._deadlines.add(entry, after_ms - after_ms // SLOT_SHARE - 1)
 
     def _now_ms(self) -> int:

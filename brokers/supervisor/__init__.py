@@ -1,5 +1,5 @@
 """Starts, watches and stops the processes of one home, as `./samsa up` promises.
 
-Free of Django and of everything that the processes do: it knows their commands, how each says that
-it is ready, and in which order they may go.
+Independent of Django and of the work of the processes: it knows their commands, how each reports
+that it is ready, and the order in which they stop.
 """

@@ -1,4 +1,4 @@
-"""`python -m brokers.supervisor`: what `./samsa up` and `./samsa node` hand over to."""
+"""Runs the supervisor for `./samsa up` and `./samsa node`: `python -m brokers.supervisor`."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ async def supervise(options: Options, components: Table) -> None:
 
 
 def main(arguments: Sequence[str], components: Table = table) -> int:
-    # All that runs in a home writes for its owner alone, also where the folder is open to others.
+    # All processes of a home write for its owner only, even if the folder is open to others.
     os.umask(0o077)
     try:
         asyncio.run(supervise(parse(arguments), components))

@@ -1,7 +1,7 @@
-"""Static settings of a home's brokers: Kafka's broker configs, told at their start.
+"""Reads the static settings of a home's brokers: Kafka's broker configs, passed at their start.
 
-From `broker.properties` in the home, which lasts, and from `--set key=value`, which wins and holds
-for one run. Everything is checked before anything starts.
+They come from `broker.properties` in the home, for every run, and from `--set key=value`, which
+overrides it for one run. All are checked before any process starts.
 """
 
 import json
@@ -32,12 +32,12 @@ def parse_setting(text: str) -> tuple[str, str]:
 
 
 def read_file(path: Path) -> Mapping[str, str]:
-    """Read the settings of a home; none where there is no file."""
+    """Read the settings of a home; none if there is no file."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        # What stands in the place of the home is told when the home is made.
+        # If the home is not a folder, the user learns it when the home is created.
         return {}
     except OSError as error:
         raise StartRefused(f"{path} cannot be read: {error.strerror}") from error

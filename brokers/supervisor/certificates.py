@@ -1,4 +1,4 @@
-"""Whether the files that TLS is served with can serve it, before anything is started."""
+"""Checks the certificate and key files for TLS before any process starts."""
 
 import ssl
 from pathlib import Path
@@ -7,9 +7,9 @@ from brokers.supervisor.errors import StartRefused
 
 
 def require_usable(certificate: Path, key: Path) -> None:
-    """Refuse files that cannot be read, are no PEM, do not fit, or ask for a passphrase."""
+    """Refuse files that cannot be read, are not PEM, do not match, or need a passphrase."""
     try:
-        # A passphrase would be asked for on the terminal, and by each process again.
+        # Each process would prompt for a passphrase on the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
             certificate, key, password=lambda: ""
         )

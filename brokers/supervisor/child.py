@@ -1,6 +1,6 @@
-"""One child process: started in its own process group, tied to our life, seen to end.
+"""Runs a child process in its own process group, tied to this process, and awaits its end.
 
-It ends with the supervisor whatever ends that: the kernel sends it SIGTERM when its parent dies.
+It ends with the supervisor in any case: the kernel sends it SIGTERM when its parent dies.
 Its end is awaited on a pidfd, so there is no thread and no signal handler for children.
 """
 
@@ -17,16 +17,16 @@ from typing import Final
 PR_SET_PDEATHSIG: Final = 1
 # Looked up before any fork: between fork and exec nothing should be loaded.
 PRCTL: Final = ctypes.CDLL(None, use_errno=True).prctl
-# What a shell says of a process that was interrupted before it began.
+# A shell's exit status for a process that was interrupted before it began.
 NEVER_BEGAN: Final = 128 + signal.SIGTERM
 
 
 def tie_to_parent(parent: int) -> None:
     """Have the kernel send SIGTERM to this process when `parent` dies; run after the fork."""
-    # Signals that arrive before exec are the child's own business, not news for our loop.
+    # Signals that arrive before exec are for the child, and must not reach the parent's loop.
     signal.set_wakeup_fd(-1)
     PRCTL(PR_SET_PDEATHSIG, signal.SIGTERM)
-    # A parent that died before the call above sends nothing any more.
+    # If the parent died before the call above, no signal will come.
     if os.getppid() != parent:
         os._exit(NEVER_BEGAN)
 
@@ -43,7 +43,7 @@ class Child:
         inherited: Sequence[int] = (),
     ) -> None:
         parent = os.getpid()
-        # The pipe of the ready line. Only its end for writing goes to the child.
+        # The pipe of the ready line. The child gets only its write end.
         self.ready_pipe, ready_end = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 (the commands are a table of ours)
@@ -71,7 +71,7 @@ class Child:
                 self._pidfd = os.pidfd_open(self.pid)
                 self.output = os.dup(pipe.fileno())
         except OSError:
-            # No descriptors left: a process that nobody can watch must not run.
+            # No descriptors left: a process that cannot be watched must not run.
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
             os.close(self.ready_pipe)
@@ -83,23 +83,23 @@ class Child:
         self._loop.add_reader(self._pidfd, self._on_exit)
 
     def terminate(self) -> None:
-        """Ask the process itself; those it started are its own to stop."""
+        """Send SIGTERM to the process only; it must stop the processes that it started."""
         if not self.exited.done():
             # By pidfd: the number cannot have passed to another process.
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGTERM)
 
     def kill_group(self) -> None:
-        """End the process and all that it left behind in its group."""
+        """Kill the process and all that is left of its group."""
         if self.exited.done():
-            # Its number may belong to somebody else by now, and its group was ended with it.
+            # Its number may belong to another process by now, and its group was killed with it.
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def _on_exit(self) -> None:
-        # Whatever the process left in its group is killed before its number is given back, so
-        # that the number still means this group.
+        # The rest of its group is killed before its number is released, so that the number
+        # still means this group.
         self.kill_group()
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
@@ -107,7 +107,7 @@ class Child:
 
 
 def how_it_ended(status: int) -> str:
-    """An exit status in words."""
+    """Return an exit status in words."""
     if status >= 0:
         return f"ended with exit code {status}"
     try:

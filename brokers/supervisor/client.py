@@ -1,6 +1,6 @@
-"""Asks the supervisor of a home, for whoever has a question: the command line, and tests.
+"""Sends commands to the supervisor of a home, for the command line and tests.
 
-Free of asyncio, whose import would cost the command line more than its whole work.
+Does not use asyncio, whose import would take the command line longer than all its work.
 """
 
 import json
@@ -13,7 +13,7 @@ from brokers.supervisor.home import Home
 
 # A hundred components, each with its last lines.
 MAX_ANSWER_BYTES: Final = 2**20
-# A supervisor answers from memory; only the probe of its web server may take a moment.
+# A supervisor answers from memory; only the probe of its web server may take longer.
 ASK_SECONDS: Final = 6.0
 
 

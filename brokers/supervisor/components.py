@@ -1,6 +1,6 @@
-"""What runs in a home: one row per process, with its command, its readiness and its limits.
+"""Lists the processes of a home, one row each, with command, readiness check and limits.
 
-Processes of connectors have tables of their own; nothing that is not used is started.
+Processes of connectors have separate tables, since they start only when they are needed.
 """
 
 import sys
@@ -17,13 +17,13 @@ from brokers.supervisor.options import Options
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-# glibc would otherwise adapt both by itself, and keep the memory of large batches for ever.
+# glibc would otherwise adapt both values, and never release the memory of large batches.
 BROKER_MEMORY: Final[Mapping[str, str]] = {
     "MALLOC_MMAP_THRESHOLD_": "33554432",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
-# How long the web server waits for answers that are under way when it is told to stop; less than
-# its own deadline below, so that it goes by itself.
+# How long a stopping web server waits for responses in progress; less than its deadline below, so
+# that it ends without being killed.
 WEB_GRACE_SECONDS: Final = 3
 
 
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 
 class Gate(Enum):
-    """How a process says that it serves."""
+    """How a process reports that it serves."""
 
     LINE = "a line of JSON on the pipe that it inherits"
     HTTP = "GET /health on its own unix socket answers 200"
@@ -48,36 +48,36 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long a kind of process may take; seconds."""
+    """How long a kind of process may take, in seconds."""
 
     ready: float
-    # A process that is late is restarted only where starting anew can help: never one that recovers
-    # logs or migrates a database, which would begin from the start again.
+    # A late process is restarted only if a restart can help: never one that recovers logs or
+    # migrates a database, which would begin again from the start.
     restarts_when_late: bool
     stop: float
 
 
-# The three stops follow each other and fit, with what killing takes, into the 30 s of `down`.
+# The three stages of a stop, with the time for killing, fit into the 30 s of `down`.
 LIMITS: Final[Mapping[Kind, Limits]] = {
-    # The first start makes the tables in two seconds; after this somebody should know that the
-    # database is what it waits for.
+    # The first start creates the tables in two seconds; after this time the user should learn
+    # that it waits for the database.
     Kind.AGENT: Limits(ready=15, restarts_when_late=False, stop=5),
-    # After a crash it reads back what its logs did not flush.
+    # After a crash it recovers the unflushed parts of its logs.
     Kind.BROKER: Limits(ready=30, restarts_when_late=False, stop=15),
     Kind.WEB: Limits(ready=30, restarts_when_late=True, stop=5),
-    # Streams end with their last words within the grace of a web server, too.
+    # Streams end with a closing message within the grace of a web server, too.
     Kind.GATEWAY: Limits(ready=30, restarts_when_late=True, stop=5),
-    # It reads back some megabytes at most.
+    # It loads some megabytes at most.
     Kind.VALKEY: Limits(ready=15, restarts_when_late=False, stop=5),
-    # It plans each second, and a plan is over in milliseconds.
+    # It plans each second, and a plan takes milliseconds.
     Kind.BEAT: Limits(ready=30, restarts_when_late=True, stop=5),
     # A slice stops once its current poll or put returns.
     Kind.WORKER: Limits(ready=60, restarts_when_late=True, stop=5),
-    # It listens before it reads anything; at the end it writes some seconds' worth of samples.
+    # It listens before it reads anything; at the end it writes the samples of some seconds.
     Kind.COLLECTOR: Limits(ready=30, restarts_when_late=True, stop=5),
 }
-# Those first who ask the others; the agent last, because brokers tell it that they go. Kinds of one
-# stage stop at the same time.
+# Clients of other processes first; the agent last, because brokers report their end to it. Kinds of
+# one stage stop at the same time.
 STOP_ORDER: Final = (
     (Kind.WEB, Kind.GATEWAY, Kind.COLLECTOR, Kind.BEAT, Kind.WORKER),
     (Kind.BROKER, Kind.VALKEY),
@@ -96,16 +96,16 @@ class Component:
     gate: Gate
     limits: Limits
     host: str = ""
-    port: int = 0  # 0: it picks one, and tells it when it is ready
+    port: int = 0  # 0: it picks one, and reports it when it is ready
     slot: int = 0  # of a broker, from 1
-    # Where it is asked, besides its port.
+    # Where it can be queried, besides its port.
     socket: Path | None = None
     inherited: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """A listening socket of the supervisor, which is there while those who serve it restart."""
+    """A listening socket of the supervisor, which stays open while its servers restart."""
 
     descriptor: int
     port: int
@@ -113,21 +113,21 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """Where browsers and programs come; None where nobody does."""
+    """The sockets for browsers and programs; None for those that are not served."""
 
     web: Listener | None = None
     rest: Listener | None = None
     # Another socket of the web server, for tools of Kafka Connect.
     connect: Listener | None = None
-    # The program of the server that workers share; None where REDIS_URL names another, or there is
-    # none: then each worker is alone.
+    # The program of the server that workers share; None if REDIS_URL names another one, or if
+    # there is none: then workers share nothing.
     valkey: Path | None = None
     # REDIS_URL names another one.
     has_foreign_store: bool = False
 
 
 SPARK_WORKER: Final = "connect-spark"
-# What runs only since there is a connector, and whose failure is no failure of a start.
+# Kinds that run only while there are connectors, and whose failure does not fail a start.
 CONNECT_KINDS: Final = frozenset({Kind.BEAT, Kind.WORKER})
 
 
@@ -140,12 +140,12 @@ def shared_by_all(home: Home) -> dict[str, str]:
 
 
 def store_url(home: Home) -> dict[str, str]:
-    """Say where the home's own Valkey is."""
+    """Return the variable with the URL of the home's own Valkey."""
     return {"REDIS_URL": f"unix://{quote(str(valkey_socket(home)))}"}
 
 
 def table(options: Options, home: Home, doors: Doors) -> list[Component]:
-    """All components of a home, but for those of connectors."""
+    """Return all components of a home, except those of connectors."""
     shared = shared_by_all(home)
     given = [broker_settings.parse_setting(setting) for setting in options.settings]
     told = {**shared, **broker_settings.environment(home.folder, given)}
@@ -174,7 +174,7 @@ def table(options: Options, home: Home, doors: Doors) -> list[Component]:
 
 
 def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]:
-    """The components that connectors need; none where nothing carries their messages."""
+    """Return the components that connectors need; none without a server for their messages."""
     if not options.workers or (doors.valkey is None and not doors.has_foreign_store):
         return []
     told = told_to_connect(home, doors)
@@ -186,7 +186,7 @@ def connect_table(options: Options, home: Home, doors: Doors) -> list[Component]
 
 
 def spark_table(options: Options, home: Home, doors: Doors) -> list[Component]:
-    """The worker for Spark connectors: one, since they share its session."""
+    """Return the worker for Spark connectors: one, since they share its session."""
     if not connect_table(options, home, doors):
         return []
     command = ("connect_worker", SPARK_WORKER, "--pool", "spark")
@@ -213,7 +213,7 @@ def connect(kind: Kind, name: str, command: tuple[str, ...], told: Mapping[str, 
 
 
 def environment_of(component: Component, *, port: int, inspection_port: int) -> dict[str, str]:
-    """What a process is told at one start: a broker also the ports that it had before."""
+    """Return the environment of one start; a broker also gets the ports that it had before."""
     if component.kind is not Kind.BROKER:
         return dict(component.environment)
     ports = {"SAMSA_PORT": str(port), "SAMSA_INSPECTION_PORT": str(inspection_port)}
@@ -240,7 +240,7 @@ def broker(
         "SAMSA_WANTED_ID": str(slot),
         "SAMSA_BIND": options.bind,
         "SAMSA_ADVERTISE": options.advertised_host,
-        # Where the agent writes the keys of the cluster; no key is told in an environment.
+        # Where the agent writes the keys of the cluster; no environment contains a key.
         "SAMSA_SECRET_FILE": str(home.secret_file),
         "SAMSA_METRICS_SECRET_FILE": str(home.metrics_secret_file),
     }
@@ -270,7 +270,7 @@ def collector(shared: Mapping[str, str]) -> Component:
 
 
 def published(options: Options) -> dict[str, str]:
-    """Name the topic that gets the collector's samples, where one was asked for."""
+    """Return the variable with the topic of the collector's samples, if one was requested."""
     return {"SAMSA_METRICS_TOPIC": options.metrics_topic} if options.metrics_topic else {}
 
 
@@ -312,7 +312,7 @@ def web(
 def gateway(
     options: Options, home: Home, shared: Mapping[str, str], door: Listener, *, number: int
 ) -> Component:
-    """Return the row of one of the processes that take turns on the gateway's socket."""
+    """Return the row of one of the processes that share the gateway's socket."""
     name = f"gateway-{number}"
     return served(options, home, shared, door, kind=Kind.GATEWAY, name=name, which="rest")
 
@@ -337,13 +337,13 @@ def served(
     secure = {}
     if options.has_tls:
         command += ("--cert", str(options.web_cert), "--key", str(options.web_key))
-        # Cookies go nowhere else then.
+        # Cookies are then sent over https only.
         secure = {"SAMSA_HTTPS": "true"}
     return Component(
         name=name,
         kind=kind,
         command=command,
-        # Names by which browsers and programs may come.
+        # Host names that browsers and programs may use.
         environment={
             **shared,
             **secure,

@@ -1,7 +1,7 @@
-"""The control socket of a running home: one request per connection, one line of JSON each way.
+"""Serves the control socket of a home: one request per connection, one line of JSON each way.
 
-The socket lies in a private folder, and the kernel says who is at the other end: the owner of the
-home or root. The other end is brokers.supervisor.client.
+The socket is in a private folder, and the kernel reports the user at the other end, which must be
+the owner of the home or root. The other end is brokers.supervisor.client.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from brokers.supervisor.home import CONTROL_SOCKET, Home
 
-# A request names a command, a broker, and who asks.
+# A request names a command, a broker, and the requester.
 MAX_REQUEST_BYTES: Final = 4096
-# Most commands are answered from memory; only the probe of the web server may take a moment.
+# Most commands are answered from memory; only the probe of the web server may take longer.
 ANSWER_SECONDS: Final = 5.0
-# What a socket tells of the process at its other end: pid, user, group.
+# A socket's record of the process at its other end: pid, user, group.
 CREDENTIALS: Final = Struct("3i")
 
 Request = Mapping[str, Any]
@@ -29,7 +29,7 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What is done for a request, and how long it may take."""
+    """The function that answers a request, and how long it may take."""
 
     run: Callable[[Request], Awaitable[Answer]]
     seconds: float = ANSWER_SECONDS
@@ -60,7 +60,7 @@ async def serve(home: Home, commands: Mapping[str, Command]) -> AsyncIterator[No
 
 
 async def answer_to(request: object, commands: Mapping[str, Command]) -> Answer:
-    """Run the command that a request names; TimeoutError where it takes too long."""
+    """Run the command that a request names; TimeoutError if it takes too long."""
     asked = request if isinstance(request, dict) else {}
     command = commands.get(str(asked.get("command")))
     if command is None:

@@ -1,4 +1,4 @@
-"""One home's supervisor: owns it, starts its components, tells about them, stops them in order."""
+"""Supervises one home: owns it, and starts, reports on and stops its components in order."""
 
 import asyncio
 import os
@@ -45,23 +45,23 @@ from brokers.supervisor.output import LogFile, printable
 from brokers.supervisor.ownership import owned
 from brokers.supervisor.watcher import News, State, Watcher
 
-# What a killed supervisor left behind has been told to stop by the kernel; a broker that flushes
-# gets the time that a stop would give it.
+# The kernel has signalled the leftovers of a killed supervisor to stop; a broker that flushes gets
+# the time that a stop would give it.
 LEFTOVER_SECONDS: Final = 15.0
 LEFTOVER_INTERVAL: Final = 0.1
 # How soon the first connector of a home gets its processes.
 CONNECT_INTERVAL: Final = 0.5
 # Set if connectors run on Spark.
 SPARK: Final = "SAMSA_SPARK"
-# A second signal within this time is the same finger still on the keys, or a copy of the first.
+# A second signal within this time is the same key press, or a copy of the first signal.
 IMPATIENT_AFTER: Final = 0.5
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# The state of a process that is there and does not answer.
+# The state of a process that runs and does not answer.
 UNRESPONSIVE: Final = "unresponsive"
-# What a start cannot do without: a console that fails must not take the brokers down.
+# Kinds that a start requires: a console that fails must not stop the brokers.
 DATA_KINDS: Final = frozenset({Kind.AGENT, Kind.BROKER})
-# And of one that answers and cannot do its work; its reason says why.
+# The state of a process that answers and cannot do its work; its reason says why.
 DEGRADED: Final = "degraded"
 # Events that are kept as warnings; the others are information.
 WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
@@ -70,7 +70,7 @@ Table = Callable[[Options, Home, Doors], Sequence[Component]]
 
 
 class Supervisor:
-    """Runs once. Belongs to one event loop, whose thread must be the one that outlives all."""
+    """Runs once. Belongs to one event loop, in the thread that lives as long as the process."""
 
     def __init__(
         self,
@@ -94,18 +94,18 @@ class Supervisor:
         self._extras = Extras(home, clock, self._journal, environment())
         self._stopping = asyncio.Event()
         self._stop_asked_at = 0.0
-        # Over is a start when all is healthy, or when it is known what will not be.
+        # A start is over when all is healthy, or when it is known what will not be.
         self._is_start_over = False
         self._doors = Doors()
         # Why a detached start was given up; empty while it was not.
         self._failure = ""
 
     async def run(self) -> None:
-        """Start everything and return when it has been stopped; StartRefused when it cannot."""
+        """Start everything and return when it has been stopped; StartRefused if it cannot start."""
         check(self._options)
         if self._options.web_cert is not None and self._options.web_key is not None:
             certificates.require_usable(self._options.web_cert, self._options.web_key)
-        # A mistake in the file is told before anything that runs is touched.
+        # An error in the file is reported before any running process is touched.
         broker_settings.environment(self._home.folder, ())
         self._home.prepare()
         async with owned(self._home):
@@ -138,7 +138,7 @@ class Supervisor:
             return
         self._front.say("waiting for processes that an earlier run left behind")
         end = self._clock.monotonic() + LEFTOVER_SECONDS
-        # Nothing tells when somebody else's children end.
+        # There is no event for the end of another process's children.
         while (  # noqa: ASYNC110
             any(leftovers.marked(folder)) and self._clock.monotonic() < end
         ):
@@ -151,7 +151,7 @@ class Supervisor:
             ports.require_free(self._options.bind, port, f"broker-{slot}", "--port")
 
     def _open_doors(self, listening: ExitStack) -> Doors:
-        """Bind the doors' ports, those first that may not move."""
+        """Bind the ports of console and gateway, first those that must not change."""
         given = self._options
         found: dict[str, Listener | None] = {"web": None, "rest": None, "connect": None}
         doors = [
@@ -205,7 +205,7 @@ class Supervisor:
             for task in joining:
                 task.cancel()
             await self._stop_in_order()
-            # What even a kill did not end hangs in the kernel; nobody should wait for it.
+            # A process that survives a kill hangs in the kernel; do not wait for it.
             for life in lives:
                 life.cancel()
 
@@ -245,7 +245,7 @@ class Supervisor:
             if mark is None:
                 return
             await self._until_marked(mark, is_wanted=False)
-            # A home that stops meanwhile stops them with all others.
+            # If the home stops before that, it stops them with all others.
             await asyncio.gather(*(watcher.stop() for watcher in joined))
             for watcher in joined:
                 self._watchers.remove(watcher)
@@ -302,11 +302,11 @@ class Supervisor:
         try:
             self._home.write_settings(self._reach().settings())
         except StartRefused as error:
-            # A disk that is full now must not end what runs.
+            # A disk that is full now must not end running processes.
             self._journal.note("settings.not_written", "warning", detail=str(error))
 
     def _judge_start(self) -> None:
-        """End the start when all is healthy, or when a detached one can get no further."""
+        """End the start when all is healthy, or when a detached start cannot continue."""
         late = [
             watcher
             for watcher in self._watchers
@@ -320,7 +320,7 @@ class Supervisor:
             looping = [watcher for watcher in late if watcher.restarts.is_crash_loop]
             needed = [watcher for watcher in looping if watcher.component.kind in DATA_KINDS]
             if needed:
-                # Nobody will look after it: better nothing than half of it.
+                # No user watches a detached start: stop everything rather than run half of it.
                 self._failure = f"{self._blamed(needed[0])}; everything was stopped again"
                 self.stop()
             elif looping == late:
@@ -341,7 +341,7 @@ class Supervisor:
         return next(watcher for watcher in self._watchers if watcher.component is component)
 
     async def status(self) -> Mapping[str, Any]:
-        """Answer what runs, and how well; where a process is there, it is asked."""
+        """Return the state of all components; running processes are probed."""
         good = [watcher for watcher in self._watchers if watcher.state is State.HEALTHY]
         answers = await asyncio.gather(*(watcher.answers() for watcher in good))
         mute = [
@@ -391,7 +391,7 @@ class Supervisor:
         return any(watcher.state is State.HEALTHY for watcher in self._of(kind))
 
     def _login(self) -> str:
-        """Say who can sign in, and never name a file of passwords that is not there."""
+        """Return how to sign in, without naming a password file that does not exist."""
         file = self._home.password_file
         if file.exists():
             return f"admin, with the password in {file}"
@@ -411,7 +411,7 @@ class Supervisor:
     @contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        # Under nohup a terminal that closes is none of our business.
+        # Under nohup, the supervisor ignores a terminal that closes.
         is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         heard = [n for n in STOP_SIGNALS if not (is_deaf and n is signal.SIGHUP)]
         for number in heard:

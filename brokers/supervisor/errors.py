@@ -1,4 +1,4 @@
-"""What can keep a home from starting; each is one sentence that says what to do."""
+"""Defines the errors that prevent a start; each message is one sentence that says what to do."""
 
 
 class StartRefused(Exception):

@@ -1,7 +1,7 @@
-"""What the person who typed `./samsa up` sees, and what is kept of it in the supervisor's own log.
+"""Prints messages to the user of `./samsa up`, and writes the supervisor's own log.
 
-In the foreground lines go to the terminal; a detached start tells the same lines as JSON to the
-command that waits for it, and only until all is healthy.
+In the foreground, lines go to the terminal; a detached start sends the same lines as JSON to the
+command that waits for it, only until all is healthy.
 """
 
 import json
@@ -16,9 +16,9 @@ from brokers.clock import Clock
 from brokers.supervisor.output import LogFile
 
 STDOUT: Final = 1
-# A pipe that says it is writable takes this much without blocking (PIPE_BUF).
+# A pipe that is reported as writable accepts this much without blocking (PIPE_BUF).
 MAX_WRITE_BYTES: Final = 4096
-# The rest of a line that has begun is worth this much waiting: a line that is cut spoils the next.
+# How long to wait to finish a line: a line that is cut also spoils the next one.
 FINISH_LINE_MS: Final = 100
 
 
@@ -28,21 +28,21 @@ class Front(Protocol):
         ...
 
     def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
-        """Show that the start is over: all is healthy, or a complaint says what is not."""
+        """Show that the start is over: all is healthy, or a message says what is not."""
         ...
 
 
 def write_if_ready(text: str) -> None:
     """Write to the terminal unless that would block.
 
-    A terminal that somebody has paused must not stop the loop: the pipes of all processes would
-    fill up, and they would wait for us.
+    A paused terminal must not stop the loop: the pipes of all processes would fill up, and the
+    processes would block.
     """
     poll = select.poll()
     poll.register(STDOUT, select.POLLOUT)
     rest = text.encode("utf-8", "replace")
     patience_ms = 0
-    # Nobody may be reading any more; the processes go on.
+    # The reader may be gone; the processes continue.
     with suppress(OSError):
         while rest and any(event & select.POLLOUT for _, event in poll.poll(patience_ms)):
             rest = rest[os.write(STDOUT, rest[:MAX_WRITE_BYTES]) :]
@@ -74,8 +74,8 @@ class Waiting:
     def finish(self, lines: Sequence[str], *, complaint: str = "") -> None:
         self._tell({"started": list(lines), "complaint": complaint})
         self._is_over = True
-        # From here on only a crash of the supervisor itself writes here: its traceback belongs
-        # into its log. Replacing the descriptors closes the pipe, for which the command waits.
+        # From here on only a crash of the supervisor itself writes here; its traceback goes to
+        # its log. Replacing the descriptors closes the pipe, which ends the waiting command.
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             log = os.open(self._log, flags, 0o640)
@@ -89,7 +89,7 @@ class Waiting:
 
 
 class Journal:
-    """The supervisor's own log: one line of JSON per event, like everybody's."""
+    """The supervisor's own log: one line of JSON per event, like the logs of brokers."""
 
     def __init__(self, log: LogFile, clock: Clock) -> None:
         self._log = log

@@ -1,7 +1,7 @@
-"""Which brokers of a home somebody stopped: they stay stopped, also when the home starts anew.
+"""Records the brokers of a home that a user stopped: they stay stopped when the home restarts.
 
-Kept in `held.json`, since a broker that was taken out on purpose (its disk is being changed, say)
-must not come back with the next start of the machine. The agent reads the file too, to tell pages.
+Stored in `held.json`, since a broker that was stopped on purpose (for example to change its disk)
+must not come back with the next start of the machine. The agent reads the file too, for pages.
 """
 
 import json
@@ -14,16 +14,16 @@ from typing import Final
 from brokers.supervisor.errors import StartRefused
 
 HOLDS_FILE: Final = "held.json"
-# A hundred brokers, each with a name of the greatest length, of which JSON makes twelve bytes for
-# one character.
+# A hundred brokers, each with a name of maximum length, whose characters take up to twelve bytes
+# each in JSON.
 MAX_FILE_BYTES: Final = 512 * 2**10
-# As much of the name of whoever asks as is kept.
+# The length to which a requester's name is cut.
 MAX_NAME: Final = 249
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Who wants a broker stopped, and since when. `broker_id` is -1 where it never had one."""
+    """The user who stopped a broker, and when. `broker_id` is -1 if it never had one."""
 
     by: str
     at_ms: int
@@ -31,7 +31,7 @@ class Hold:
 
 
 def read(home: Path) -> dict[str, Hold]:
-    """Return holds by component; ValueError where the file makes no sense."""
+    """Return holds by component; ValueError if the file is invalid."""
     file = home / HOLDS_FILE
     try:
         with file.open("rb") as opened:
@@ -46,7 +46,7 @@ def read(home: Path) -> dict[str, Hold]:
 
 
 def read_at_start(home: Path) -> dict[str, Hold]:
-    """Return the same for a start; StartRefused where a broker might be started by mistake."""
+    """Return holds at a start; StartRefused if a broker might be started by mistake."""
     try:
         return read(home)
     except (ValueError, OSError) as error:
@@ -54,7 +54,7 @@ def read_at_start(home: Path) -> dict[str, Hold]:
 
 
 def write(home: Path, holds: Mapping[str, Hold]) -> None:
-    """Replace the file, whole or not at all, and before anybody is told that it was done."""
+    """Replace the file atomically; return only once it is safe on the disk."""
     file = home / HOLDS_FILE
     draft = file.with_suffix(".new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -63,7 +63,7 @@ def write(home: Path, holds: Mapping[str, Hold]) -> None:
         written.flush()
         os.fsync(written.fileno())
     draft.replace(file)
-    # The new name, too: after a power cut the old file would let a broker start that was stopped.
+    # Sync the new name, too: after a power cut the old file would let a stopped broker start.
     folder = os.open(home, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

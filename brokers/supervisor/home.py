@@ -1,4 +1,4 @@
-"""The folder that holds everything a run writes, and the lock that gives it one owner.
+"""Describes the home, the folder for everything that a run writes, and checks who owns its lock.
 
 Layout: supervisor.lock, data/ (log dirs), logs/, run/ (sockets, settings.json), secrets/ (0700);
 the agent adds its databases and its own lock, and a user may add broker.properties.
@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from brokers.supervisor.errors import NotRunning, StartRefused
 
-# The kernel's limit for the path of a unix socket, without the zero at its end.
+# The kernel's limit for the path of a unix socket, without the final zero byte.
 MAX_SOCKET_PATH_BYTES: Final = 107
 CONTROL_SOCKET: Final = "control.sock"
 AGENT_SOCKET: Final = "agent.sock"
 COLLECTOR_SOCKET: Final = "collector.sock"
 VALKEY_SOCKET: Final = "valkey.sock"
-# As `gateway-7.sock`: workers that serve programs, the web server among them.
+# For example `gateway-7.sock`: workers that serve programs, including the web server.
 WORKER_SOCKET: Final = "{}.sock"
 # Longer than any name below.
 SOCKETS: Final = "*.sock"
@@ -52,14 +52,14 @@ class Home:
         # The console's request to install an extra, and its progress.
         self.extras_mark = folder / "extras.wanted"
         self.extras_file = self.run / "extras.json"
-        # Names the short folder where sockets lie when run/ is too deep for them.
+        # Contains the path of the short folder for sockets if the path of run/ is too long.
         self._short_record = self.run / "sockets"
 
     def prepare(self) -> None:
-        """Make the folders; refuse a home that cannot be written."""
+        """Create the folders; refuse a home that cannot be written."""
         try:
-            # Records, password hashes and sessions lie here: nobody else looks in, unless the
-            # folder was there before and its owner wants it otherwise.
+            # Contains records, password hashes and sessions, so it is closed to other users, unless
+            # the folder existed before with another mode.
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for folder in (self.data, self.logs):
                 folder.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ class Home:
             os.close(lock)
 
     def owner(self) -> int:
-        """The process that owns the home, or owned it last; 0 where none ever did."""
+        """The process that owns the home, or owned it last; 0 if none ever did."""
         try:
             return int(self.lock_file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -93,11 +93,11 @@ class Home:
         return self.data / f"broker-{slot}"
 
     def worker_socket(self, worker: str) -> Path:
-        """Where a worker that serves programs is asked."""
+        """The socket on which a worker that serves programs answers its home."""
         return self.socket_folder() / WORKER_SOCKET.format(worker)
 
     def valkey_folder(self) -> Path:
-        """Where the server that workers share keeps its log; made when there is one."""
+        """The folder for the log of the server that workers share; created with the server."""
         folder = self.data / "valkey"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -106,7 +106,7 @@ class Home:
         return folder
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
-        """Record ports and options, whole or not at all; readers may come at any time."""
+        """Write ports and options atomically, since readers may come at any time."""
         temporary = self.settings_file.with_suffix(".tmp")
         try:
             temporary.write_text(f"{json.dumps(settings, indent=2)}\n", encoding="utf-8")
@@ -117,7 +117,7 @@ class Home:
     # --- sockets -------------------------------------------------------------------------------
 
     def socket_folder(self) -> Path:
-        """Where sockets lie; made for the owner of the home where run/ is too deep."""
+        """Return the folder of sockets; create a private one if the path of run/ is too long."""
         if fits(self.run):
             return self.run
         known = self._short_folder()
@@ -144,7 +144,7 @@ class Home:
         self._short_record.unlink(missing_ok=True)
 
     def _short_folder(self) -> Path | None:
-        """The recorded folder, if it is still there and nobody else's."""
+        """Return the recorded folder, if it still exists and belongs to this user."""
         with suppress(OSError):
             folder = Path(self._short_record.read_text(encoding="utf-8"))
             found = folder.lstat()
@@ -161,7 +161,7 @@ class Home:
 
 
 def flocked(lock: int, kind: int) -> bool:
-    """Lock a file if that needs no waiting."""
+    """Lock a file if that is possible without waiting."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -170,11 +170,11 @@ def flocked(lock: int, kind: int) -> bool:
 
 
 def fits(folder: Path) -> bool:
-    """Tell whether every socket of a home may lie in a folder."""
+    """Tell whether the paths of all sockets of a home fit into a folder."""
     return len(os.fsencode(folder / LONGEST_SOCKET)) <= MAX_SOCKET_PATH_BYTES
 
 
 def short_place() -> str:
-    """The user's own runtime folder where there is one, else the machine's temporary one."""
+    """Return the user's runtime folder if there is one, else the machine's temporary folder."""
     own = f"/run/user/{os.geteuid()}"
     return own if os.access(own, os.W_OK) else tempfile.gettempdir()

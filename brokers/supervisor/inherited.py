@@ -1,9 +1,8 @@
-"""Which variables of the supervisor's environment each kind of process gets.
+"""Lists the variables of the supervisor's environment that each kind of process gets.
 
-A process gets what it reads and nothing else, because all it has can be read in its environment by
-every program of the user, and lands in a report of its crash. A database URL holds a password, so
-only processes that open the database have it (ADR 0004). What a component is told by the supervisor
-itself is in `components`.
+A process gets only the variables that it reads, because every program of the user can read its
+environment, and crash reports contain it. A database URL holds a password, so only processes that
+open the database get it (ADR 0004). `components` has the variables that the supervisor itself sets.
 """
 
 import re
@@ -19,7 +18,7 @@ DATABASE_KINDS: Final = frozenset(Kind) - {Kind.BROKER, Kind.VALKEY}
 # Names of variables that configs of connectors may refer to, and what such a name may be.
 REFERRED: Final = "SAMSA_CONNECT_ENV_NAMES"
 WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Who is asked over HTTP.
+# Processes that serve HTTP.
 DOOR_KINDS: Final = frozenset({Kind.WEB, Kind.GATEWAY})
 
 
@@ -118,7 +117,7 @@ def inherited(kind: Kind, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the part of an environment that a kind of process gets."""
     patterns = [name for row in ROWS if kind in row.kinds for name in row.names]
     if kind is Kind.WORKER:
-        # What the operator lets configs refer to, by name; a pattern would let in more.
+        # Names that the operator lets configs refer to; a pattern would allow more.
         named = environment.get(REFERRED, "").split(",")
         patterns += [name.strip() for name in named if WORD.fullmatch(name.strip())]
     return {

@@ -1,7 +1,7 @@
-"""Processes that a killed supervisor left behind, and that did not stop by themselves.
+"""Finds and kills processes of a killed supervisor that did not stop.
 
-They are known by a mark in their environment that no user sets, so that neither a reused process
-number nor a program that happens to use the home is ever taken for one of ours.
+They are recognized by a mark in their environment that no user sets, so that neither a reused
+process number nor another program that uses the home is ever taken for one of them.
 """
 
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 MARK: Final = "SAMSA_SUPERVISED"
-# Between two scans. One alone is not enough: a process may start behind the place where the scan
-# is, and has no environment to read while it begins another program.
+# Between two scans. One alone is not enough: a process may start behind the scan's position, and
+# has no readable environment while it executes another program.
 SCAN_SECONDS: Final = 0.1
 # A killed process ends at once, unless it hangs in the kernel.
 KILL_SECONDS: Final = 3.0
 
 
 def mark(home: Path) -> dict[str, str]:
-    """The mark, for the environment of what a supervisor starts; the same by whatever name."""
+    """Return the mark for the environment of processes; the same for every path of the home."""
     return {MARK: str(home.resolve())}
 
 
@@ -29,10 +29,10 @@ def _wanted(home: Path) -> bytes:
 
 
 def marked(home: Path) -> Iterator[int]:
-    """Every living process of this user that a supervisor of the home started, or its child."""
+    """Yield this user's living processes that the home's supervisor, or its children, started."""
     wanted = _wanted(home)
     for entry in Path("/proc").iterdir():
-        # One that was started by a process of the home is marked as well: it must not end itself.
+        # This process may itself be started by one of the home and marked: it must not end itself.
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         if _has(int(entry.name), wanted):
@@ -40,14 +40,14 @@ def marked(home: Path) -> Iterator[int]:
 
 
 def _has(process: int, wanted: bytes) -> bool:
-    # Other users' processes are closed to us, and any may end while we look.
+    # Other users' processes cannot be read, and any process may end during the scan.
     with suppress(OSError):
         return wanted in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
     return False
 
 
 def send(home: Path, number: signal.Signals) -> list[int]:
-    """Signal all of them; return those that were there."""
+    """Signal all of them; return those that existed."""
     wanted = _wanted(home)
     return [process for process in marked(home) if _send(process, wanted, number)]
 
@@ -70,7 +70,7 @@ def _send(process: int, wanted: bytes, number: signal.Signals) -> bool:
 
 
 def kill_all(home: Path, now: Callable[[], float]) -> Iterator[float]:
-    """Kill all of them until two scans in a row find none; yield how long to wait before each scan.
+    """Kill them all until two scans in a row find none; yield how long to wait before each scan.
 
     Some leave the group of the process that started them, as Spark's Python workers do.
     """

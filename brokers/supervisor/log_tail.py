@@ -1,7 +1,7 @@
-"""The newest lines of a component's log, and on demand what came after them.
+"""Reads the newest lines of a component's log, or the lines after a cursor.
 
-A cursor names a file by its inode and a place in it, so that a reader goes on across rotations.
-What does not fit into one answer is left out from its older end, and the answer says so.
+A cursor names a file by its inode and a position in it, so that a reader can continue across
+rotations. If lines do not fit into one answer, the oldest are left out, and the answer says so.
 """
 
 import os
@@ -13,11 +13,11 @@ from typing import Final
 
 from brokers.supervisor.output import OLD_LOGS
 
-# A page or a screen shows no more; read in one go it holds nobody up.
+# A page or a screen shows no more; reading this much at once delays nothing.
 MAX_TAIL_BYTES: Final = 48 * 2**10
 MAX_TAIL_LINES: Final = 500
 DEFAULT_LINES: Final = 200
-# A longer line is cut: the file has all of it.
+# A longer line is cut; the file has all of it.
 MAX_LINE_CHARACTERS: Final = 2_000
 MAX_CURSOR: Final = 50
 
@@ -33,7 +33,7 @@ class LogTail:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A file of the log, and from where to where of it is new."""
+    """A file of the log, and the range of it that is new."""
 
     path: Path
     inode: int
@@ -42,7 +42,7 @@ class _Part:
 
 
 def read_tail(log: Path, *, lines: int = DEFAULT_LINES, cursor: str = "") -> LogTail:
-    """Return what came after a cursor, or the newest lines where there is none."""
+    """Return the lines after a cursor, or the newest lines without one."""
     count = max(1, min(lines, MAX_TAIL_LINES))
     there = list(_parts(log))
     parts, is_known = _after(there, cursor)
@@ -52,7 +52,7 @@ def read_tail(log: Path, *, lines: int = DEFAULT_LINES, cursor: str = "") -> Log
         block = block[block.index(b"\n") + 1 :]
     whole, _, rest = block.rpartition(b"\n")
     if not whole and len(rest) >= MAX_TAIL_BYTES:
-        # A line that never ends must not keep a reader in its place.
+        # A line without an end must not block a reader.
         whole, rest = rest, b""
     found = [_shown(line) for line in whole.split(b"\n")] if whole else []
     is_short = len(found) > count
@@ -97,7 +97,7 @@ def _newest(parts: list[_Part]) -> tuple[list[_Part], bool]:
 
 def _read(part: _Part) -> bytes:
     with suppress(OSError), part.path.open("rb") as file:
-        # It may have been rotated since it was looked at; the next answer has what follows.
+        # It may have been rotated since the check; the next answer has what follows.
         if os.fstat(file.fileno()).st_ino == part.inode:
             file.seek(part.start)
             return file.read(part.end - part.start)
@@ -105,7 +105,7 @@ def _read(part: _Part) -> bytes:
 
 
 def _cursor(parts: list[_Part], *, left: int) -> str:
-    """Return the place behind the last whole line; `left` bytes behind it are no line yet."""
+    """Return the position after the last whole line; `left` bytes after it are not yet a line."""
     if not parts:
         return ""
     return f"{parts[-1].inode}:{max(0, parts[-1].end - left)}"

@@ -1,4 +1,4 @@
-"""What a home is started with, and what is refused before anything starts.
+"""Defines the options of a home, and refuses invalid ones before anything starts.
 
 Values only: nothing here touches the disk or the network.
 """
@@ -27,9 +27,9 @@ DEFAULT_WEB_PORT: Final = 8000
 DEFAULT_REST_PORT: Final = 8082
 DEFAULT_CONNECT_PORT: Final = 8083
 DEFAULT_BIND: Final = "127.0.0.1"
-# A broker is one core and 45 MB; far more than this on one host is a slip of the finger.
+# A broker takes one core and 45 MB; far more than this on one host is a typing error.
 MAX_BROKERS: Final = 100
-# A worker is one core and 75 MB; so many fill a host without leaving anything to brokers.
+# A worker takes one core and 75 MB; so many fill a host and leave nothing to brokers.
 MAX_GATEWAY_WORKERS: Final = 32
 PROXIES: Final = "SAMSA_TRUSTED_PROXIES"
 # Likewise; each runs one task of a connector at a time, and has two processes.
@@ -39,7 +39,7 @@ MAX_PORT: Final = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How `up` and `node` were called."""
+    """The options of `up` and `node`."""
 
     home: Path
     brokers: int = DEFAULT_BROKERS
@@ -47,23 +47,23 @@ class Options:
     web_port: int | None = DEFAULT_WEB_PORT  # None: no web server, as a node has none
     rest_port: int | None = None  # None: no gateway
     connect_port: int | None = None  # of the web server too, for tools of Kafka Connect
-    # Where nobody gave the port, one that is taken gives way to the next free one.
+    # If a port was not given and is taken, the next free one is used.
     can_web_port_move: bool = False
     can_rest_port_move: bool = False
     can_connect_port_move: bool = False
     gateway_workers: int = 1
-    # Of connectors' tasks, once there is a connector; 0: none here.
+    # For tasks of connectors, once there is a connector; 0: none here.
     workers: int = 1
     bind: str = DEFAULT_BIND
     web_bind: str = ""  # of console and gateway; empty: the bind address
-    advertise: str = ""  # what clients are told; empty: the bind address
+    advertise: str = ""  # advertised to clients; empty: the bind address
     is_insecure: bool = False
     is_detached: bool = False
     # Files of PEM, with which console and gateway serve TLS.
     web_cert: Path | None = None
     web_key: Path | None = None
     settings: tuple[str, ...] = ()  # of all brokers, as "key=value"
-    metrics_topic: str = ""  # to which the collector writes its samples; empty: to none
+    metrics_topic: str = ""  # for the collector's samples; empty: none
 
     @property
     def has_tls(self) -> bool:
@@ -75,12 +75,12 @@ class Options:
 
     @property
     def door_host(self) -> str:
-        """Where console and gateway listen."""
+        """The address where console and gateway listen."""
         return self.web_bind or self.bind
 
     @property
     def advertised_door(self) -> str:
-        """By which name or address browsers and programs come."""
+        """The name or address that browsers and programs use."""
         return self.advertise or (self.bind if is_wildcard(self.door_host) else self.door_host)
 
     def ports(self) -> list[int]:
@@ -88,7 +88,7 @@ class Options:
         return [self.port + slot if self.port else 0 for slot in range(self.brokers)]
 
     def arguments(self) -> list[str]:
-        """The same as arguments of `python -m brokers.supervisor`."""
+        """Return the options as arguments of `python -m brokers.supervisor`."""
         flags = [
             *(["--insecure"] * self.is_insecure),
             *(["--detached"] * self.is_detached),
@@ -178,7 +178,7 @@ def port_of(text: str) -> int | None:
 
 
 def check(options: Options) -> None:
-    """Refuse what cannot work or would not be safe."""
+    """Refuse options that cannot work or would not be safe."""
     for setting in options.settings:
         parse_setting(setting)
     if not 1 <= options.brokers <= MAX_BROKERS:
@@ -225,7 +225,7 @@ def check(options: Options) -> None:
 
 
 def check_metrics_topic(name: str) -> None:
-    """Refuse a name that no topic can have, and the topics that brokers keep for themselves."""
+    """Refuse an invalid topic name, and the internal topics of brokers."""
     if not name:
         return
     if not is_topic_name(name):
@@ -241,7 +241,7 @@ def check_metrics_topic(name: str) -> None:
 
 
 def check_web_bind(options: Options) -> None:
-    """Refuse to open console and gateway in clear text, as they would themselves."""
+    """Refuse to serve console and gateway beyond this machine in clear text, as they would do."""
     if not (options.has_tls or options.is_insecure or has_proxy()):
         raise StartRefused(
             f"--web-bind {options.web_bind} would send passwords and tokens over the network in"
@@ -251,7 +251,7 @@ def check_web_bind(options: Options) -> None:
 
 
 def check_door(option: str, port: int | None, options: Options, *, can_move: bool) -> None:
-    """Refuse a port of a door that cannot be, or is a broker's."""
+    """Refuse a port of console or gateway that is invalid, or is a broker's."""
     if not port:
         return
     if not 0 < port <= MAX_PORT:
@@ -264,7 +264,7 @@ def check_door(option: str, port: int | None, options: Options, *, can_move: boo
 
 
 def has_proxy() -> bool:
-    """Tell whether a proxy stands before console and gateway, as they will hear it, too."""
+    """Tell whether there is a proxy before console and gateway, by the variable that they read."""
     return bool(environment().get(PROXIES, "").strip())
 
 

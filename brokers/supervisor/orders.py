@@ -1,7 +1,7 @@
-"""What may be asked of one broker of a home: to start, stop or restart it, and for its log.
+"""Executes the orders for one broker of a home: start, stop, restart, or return its log.
 
-A closed table: a verb that has no row is not executed, whoever asks. One order for a broker at a
-time. An answer is a sentence for people, under `error` where nothing came of it.
+A closed table: a verb without a row is never executed. A broker has one order at a time. An answer
+is a sentence for people, under `error` if the order failed.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from brokers.supervisor.log_tail import DEFAULT_LINES, read_tail
 from brokers.supervisor.output import printable
 from brokers.supervisor.watcher import KILL_SECONDS, State, Watcher
 
-# A stop and a start at their longest, and a moment.
+# A stop and a start at their longest, with some time to spare.
 ORDER_SECONDS: Final = LIMITS[Kind.BROKER].stop + KILL_SECONDS + LIMITS[Kind.BROKER].ready + 5
 # Larger than any file of a log dir's identity.
 MAX_IDENTITY_BYTES: Final = 4096
@@ -39,7 +39,7 @@ class Orders:
         self._busy: set[str] = set()
 
     def begin(self, watchers: Sequence[Watcher]) -> None:
-        """Take the brokers over, and hold those that somebody stopped in an earlier run."""
+        """Take the brokers over, and hold those that were stopped in an earlier run."""
         self._watchers = [each for each in watchers if each.component.kind is Kind.BROKER]
         held = holds.read_at_start(self._home.folder)
         for watcher in self._watchers:
@@ -77,7 +77,7 @@ class Orders:
             return done(watcher, f"was stopped already, by {watcher.hold.by}")
         broker_id = -1 if watcher.broker_id is None else watcher.broker_id
         hold = Hold(by=by, at_ms=self._clock.now_ms(), broker_id=broker_id)
-        # Written first: what was answered must hold after a crash.
+        # Written first: the answer must still be true after a crash.
         self._write({**self._held(), watcher.component.name: hold})
         watcher.hold = hold
         self._note(watcher, "component.held", f"stopped by {by}")
@@ -106,7 +106,7 @@ class Orders:
         return await self._settled(watcher)
 
     async def _settled(self, watcher: Watcher) -> Answer:
-        """Say what a start has led to, or that it goes on."""
+        """Return the result of a start, or that it is still in progress."""
         with suppress(TimeoutError):
             async with asyncio.timeout(watcher.component.limits.ready):
                 await watcher.settled()
@@ -143,7 +143,7 @@ class Orders:
         return {"error": f"{self._home.folder} has no broker {asked}; its brokers are {there}"}
 
     def _held(self) -> dict[str, Hold]:
-        # Also those of brokers that this run has not: it may be a start with fewer of them.
+        # Also those of brokers that this run lacks: it may have been started with fewer.
         with suppress(ValueError):
             return holds.read(self._home.folder)
         return {w.component.name: w.hold for w in self._watchers if w.hold is not None}
@@ -162,7 +162,7 @@ def done(watcher: Watcher, what: str) -> dict[str, Any]:
 
 
 def identity_of(log_dir: Path) -> int | None:
-    """Return whose log dir this is, as far as its file says; a broker itself reads with care."""
+    """Return whose log dir this is, as far as its file says; only a broker checks it strictly."""
     try:
         with (log_dir / "meta.properties").open("rb") as file:
             said = properties.parse(file.read(MAX_IDENTITY_BYTES).decode("latin-1"))

@@ -1,4 +1,4 @@
-"""What processes write: into files of bounded size, and the telling lines to the terminal.
+"""Copies the output of processes into files of bounded size, and notable lines to the terminal.
 
 Nothing here may stop a process: a full disk loses log lines, and nothing else.
 """
@@ -13,24 +13,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-# Four files of this size for each component: what an operator can still search, and far more than
+# Four files of this size for each component: as much as an operator can search, and far more than
 # a quiet month writes.
 MAX_LOG_BYTES: Final = 8 * 2**20
 OLD_LOGS: Final = 3
 READ_BYTES: Final = 65_536
-# What is shown of a process that cannot start.
+# Lines that are shown of a process that cannot start.
 LAST_LINES: Final = 10
 # A line longer than this is cut for people; the file has all of it.
 SHOWN_CHARACTERS: Final = 500
 
 QUIET_LEVELS: Final = frozenset({"debug", "info"})
-# Keys of an entry that have their own place in what is shown.
+# Keys of an entry that have their own place in the shown line.
 PLACED: Final = frozenset({"event", "level", "timestamp", "timestamp_ms"})
 TEXT_LEVEL: Final = re.compile(r"(DEBUG|INFO)\b")
 
 
 class LogFile:
-    """A file that makes room by moving older text to `<name>.1` and on; one thread only."""
+    """A log file that rotates older text to `<name>.1` and so on; for one thread only."""
 
     def __init__(
         self, path: Path, *, max_bytes: int = MAX_LOG_BYTES, old_files: int = OLD_LOGS
@@ -42,7 +42,7 @@ class LogFile:
         self._size = 0
 
     def write(self, block: bytes) -> None:
-        # A full disk or a folder that is gone: the processes go on, their words are lost.
+        # A full disk or a missing folder: the processes continue, their output is lost.
         with suppress(OSError):
             if self._file < 0:
                 self._open()
@@ -75,7 +75,7 @@ class LogFile:
 
 
 class Pump:
-    """Moves one process's output into its log file, and shows lines to whoever listens."""
+    """Moves one process's output into its log file, and passes lines to a listener."""
 
     def __init__(self, pipe: int, log: LogFile, show: Callable[[str], None]) -> None:
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
@@ -90,7 +90,7 @@ class Pump:
         self._loop.add_reader(pipe, self._read)
 
     def close(self) -> None:
-        """Stop, whether or not somebody still holds the other end."""
+        """Stop, even if another process still holds the other end."""
         if self._pipe < 0:
             return
         self._loop.remove_reader(self._pipe)
@@ -111,7 +111,7 @@ class Pump:
             return
         self._log.write(block)
         *lines, self._rest = (self._rest + block).split(b"\n")
-        # An endless line is not kept: the file has it.
+        # An endless line is not kept here; the file has it.
         self._rest = self._rest[: 8 * SHOWN_CHARACTERS]
         for line in lines:
             self._line(line)
@@ -124,13 +124,13 @@ class Pump:
 
 
 def printable(text: str) -> str:
-    """Cut to what fits, without bytes that would steer a terminal."""
+    """Cut a text to the limit, without bytes that would control a terminal."""
     clean = "".join(sign if sign.isprintable() else " " for sign in text[:SHOWN_CHARACTERS])
     return clean.rstrip()
 
 
 def structured(line: str) -> Mapping[str, Any] | None:
-    """The entry that a line of a structured log holds; None for any other line."""
+    """Parse a line of a structured log; None for any other line."""
     if line.startswith("{"):
         with suppress(ValueError):
             entry = json.loads(line)
@@ -140,7 +140,7 @@ def structured(line: str) -> Mapping[str, Any] | None:
 
 
 def is_telling(line: str) -> bool:
-    """Tell whether somebody who watches wants to see a line: all but information and debugging."""
+    """Tell whether a line is shown to the user: all but information and debugging."""
     entry = structured(line)
     if entry is not None:
         return str(entry.get("level", "")).lower() not in QUIET_LEVELS
@@ -148,7 +148,7 @@ def is_telling(line: str) -> bool:
 
 
 def readable(entry: Mapping[str, Any]) -> str:
-    """An entry for people: level, event, and what belongs to it."""
+    """Format an entry for people: level, event, and its other keys."""
     keys = " ".join(
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in entry.items()

@@ -1,4 +1,4 @@
-"""The lock that gives a home one owner. The kernel frees it with the owner, however that ends."""
+"""Locks a home for one owner. The kernel releases the lock when the owner ends for any reason."""
 
 import asyncio
 import fcntl
@@ -10,7 +10,7 @@ from typing import Final
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.home import Home, flocked
 
-# Whoever asks whether a home is owned holds a shared lock for a moment; an owner holds on.
+# A process that only checks for an owner holds a shared lock for a moment; an owner keeps it.
 LOCK_ATTEMPTS: Final = 6
 LOCK_INTERVAL: Final = 0.05
 

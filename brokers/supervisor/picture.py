@@ -16,11 +16,11 @@ from brokers.supervisor.watcher import Watcher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Where a home is reached, as far as it is known."""
+    """The addresses of a home, as far as they are known."""
 
     home: Path
     options: Options
-    ports: tuple[int, ...]  # of its brokers, 0 where one has not told it yet
+    ports: tuple[int, ...]  # of its brokers, 0 if one has not reported it yet
     web_port: int | None
     rest_port: int | None = None
     connect_port: int | None = None
@@ -36,12 +36,12 @@ class Reach:
 
     @property
     def gateway(self) -> str | None:
-        """Where programs come that speak HTTP."""
+        """The address for programs that use HTTP."""
         return self._address(self.rest_port)
 
     @property
     def connect(self) -> str | None:
-        """Where tools of Kafka Connect come."""
+        """The address for tools of Kafka Connect."""
         return self._address(self.connect_port)
 
     def _address(self, port: int | None) -> str | None:
@@ -51,7 +51,7 @@ class Reach:
         return f"{scheme}://{endpoint(self.options.advertised_door, port)}"
 
     def settings(self) -> dict[str, Any]:
-        """What lies in run/settings.json while the home runs."""
+        """Return the contents of run/settings.json while the home runs."""
         return {
             "bootstrap": self.bootstrap,
             "console": self.console,
@@ -76,7 +76,7 @@ def status(
     *,
     own_state: str,
 ) -> dict[str, Any]:
-    """The answer to `status`; `states`, and what processes complain of, by component name."""
+    """Return the answer to `status`; `states` and complaints are by component name."""
     return {
         "bootstrap": reach.bootstrap,
         "console": reach.console,
@@ -122,7 +122,7 @@ def component(watcher: Watcher, state: str, *, trouble: str = "") -> dict[str, A
 
 
 def held(watcher: Watcher) -> str:
-    """Say who stopped a component, and what starts it again; empty where nobody did."""
+    """Return who stopped a component, and how to start it again; empty if it is not held."""
     if watcher.hold is None:
         return ""
     name = watcher.component.name

@@ -1,4 +1,4 @@
-"""Whether ports are free, and a listening socket that outlives the process that serves it."""
+"""Checks whether ports are free, and binds sockets that outlive the processes that serve them."""
 
 import errno
 import os
@@ -9,15 +9,15 @@ from typing import Final
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.options import MAX_PORT, endpoint
 
-# Long enough for a database across a continent, short enough for somebody who waits.
+# Long enough for a database across a continent, short enough for a waiting user.
 REACH_SECONDS: Final = 3
 BACKLOG: Final = 512
-# Far more homes than run beside each other on one machine.
+# Far more homes than run at the same time on one machine.
 MAX_STEPS: Final = 100
 
 
 def listen(host: str, port: int, purpose: str, option: str) -> socket.socket:
-    """Bind a port now and keep it; what connects waits until somebody serves it."""
+    """Bind a port now and keep it; connections wait until a process serves it."""
     listener = bound(host, port, purpose, option)
     listener.listen(BACKLOG)
     return listener
@@ -38,7 +38,7 @@ def listen_near(
 
 
 def require_free(host: str, port: int, purpose: str, option: str) -> None:
-    """Refuse a port that somebody else holds. Port 0 is always free."""
+    """Refuse a port that another process holds. Port 0 is always free."""
     bound(host, port, purpose, option).close()
 
 
@@ -53,7 +53,7 @@ def bound(host: str, port: int, purpose: str, option: str) -> socket.socket:
         ) from error
     listener = socket.socket(family, kind, protocol)
     try:
-        # As the servers themselves do: a connection that lingers in TIME_WAIT holds no port.
+        # As the servers themselves do: a connection in TIME_WAIT does not hold a port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         # Two sockets that only bound may share a port; the second to listen may not.
@@ -91,7 +91,7 @@ def is_taken(host: str, port: int) -> bool:
 
 
 def answers(host: str, port: int) -> bool:
-    """Tell whether anybody accepts connections there."""
+    """Tell whether a process accepts connections there."""
     try:
         socket.create_connection((host, port), timeout=REACH_SECONDS).close()
     except OSError:

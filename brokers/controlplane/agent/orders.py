@@ -1,7 +1,7 @@
-"""Takes the orders that pages write for brokers of this host, and has the supervisor do them.
+"""Takes the orders that pages write for brokers of this host, and passes them to the supervisor.
 
-Also tells the cluster which brokers somebody stopped, wherever that was said. What can be executed
-is a table of four verbs; an order is taken once, and its end is written whatever comes of it.
+Also reports to the cluster which brokers users stopped, by any means. A table of four verbs lists
+the executable orders; an order is taken once, and its result is written in any case.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from brokers.supervisor import holds
 from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 
-# A person has pressed a button: a second is at once. A look is two indexed questions.
+# For a user who pressed a button, a second is immediate. A check is two indexed queries.
 LOOK_EVERY_S: Final = 1.0
-# Orders of one host that are under way at once; the others wait, and may expire.
+# Orders of one host that run at the same time; the others wait, and may expire.
 MAX_UNDER_WAY: Final = 8
 # Longer than the supervisor takes for the longest of them.
 ANSWER_WITHIN_S: Final = 60.0
-# What it answers at most: 48 KiB of a log, escaped.
+# Its longest answer: 48 KiB of a log, escaped.
 MAX_ANSWER_BYTES: Final = 512 * 2**10
 COMMANDS: Final[Mapping[Verb, str]] = {
     Verb.START: "broker.start",
@@ -42,7 +42,7 @@ Holds = Mapping[int, tuple[str, int]]
 
 
 def supervisor_of(folder: Path) -> Ask:
-    """Return the way to the supervisor of a home; NotRunning and OSError where it is away."""
+    """Return a function that calls the home's supervisor; NotRunning and OSError if it is away."""
 
     async def ask(request: Request) -> Answer:
         path = await asyncio.to_thread(Home(folder).control_socket)
@@ -66,7 +66,7 @@ def supervisor_of(folder: Path) -> Ask:
 async def keep_orders(
     store: OrmStore, *, agent_id: str, home: Path, clock: Clock, ask: Ask | None = None
 ) -> None:
-    """Look for orders for as long as the agent lives."""
+    """Check for orders until the agent stops."""
     desk = OrderDesk(store, agent_id=agent_id, clock=clock, ask=ask or supervisor_of(home))
     async with asyncio.TaskGroup() as tasks:
         is_begun = False
@@ -83,7 +83,7 @@ async def keep_orders(
 
 
 class OrderDesk:
-    """One look after the other, and what is under way meanwhile. Belongs to one loop."""
+    """Checks for orders one after the other, and runs them. Belongs to one event loop."""
 
     def __init__(self, store: OrmStore, *, agent_id: str, clock: Clock, ask: Ask) -> None:
         self._store = store
@@ -93,7 +93,7 @@ class OrderDesk:
         self._under_way: set[int] = set()
 
     async def look(self, tasks: asyncio.TaskGroup, held: Holds | None) -> None:
-        """Take what waits, and write who stopped what where the rows say otherwise."""
+        """Take waiting orders, and write the holds that differ from the rows."""
         seen: Look = await self._store.ask(
             orders.look,
             cluster_id=self._store.cluster_id,
@@ -114,7 +114,7 @@ class OrderDesk:
                 tasks.create_task(self._execute(order))
 
     def _own(self, held: Holds) -> Holds:
-        """Return the holds of brokers that this host has registered: no row has the others."""
+        """Return the holds of brokers that this host has registered; the others have no rows."""
         brokers = self._store.image.brokers
         return {
             broker_id: hold
@@ -123,7 +123,7 @@ class OrderDesk:
         }
 
     async def _execute(self, order: Order) -> None:
-        """Do an order and write its end; whatever goes wrong, the others go on."""
+        """Execute an order and write its result; a failure does not affect other orders."""
         try:
             try:
                 await self._end(order, await self._asked(order))
@@ -131,7 +131,7 @@ class OrderDesk:
                 raise
             except Exception as error:  # noqa: BLE001 - one order must not end the agent
                 log.error("order.crashed", number=order.number, verb=order.verb, error=repr(error))
-                # As ASCII, because a character that no text has may be what went wrong.
+                # As ASCII, because an invalid character may be the cause of the error.
                 reason = f"the agent failed at it: {error!a}; see its log, and the broker's state"
                 await self._end(order, {"error": reason})
         except Exception as error:  # noqa: BLE001 - as above
@@ -176,7 +176,7 @@ class OrderDesk:
 
 
 def read_holds(home: Path) -> Holds | None:
-    """Return who stopped which broker, by its id; None where the file cannot be read."""
+    """Return the holds by broker id; None if the file cannot be read."""
     try:
         found = holds.read(home)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Tells which process of this machine is which, and when one ends, whoever started it.
+"""Identifies processes of this machine, and notices when one ends, whichever process started it.
 
-A pid alone says little: it is given again, soon after a restart of the machine or of a container.
-A process is known here by the boot of its kernel, its pid, and the moment it was started.
+A pid alone is not enough: it is reused, soon after a restart of the machine or of a container.
+A process is identified by the boot id of its kernel, its pid, and its start time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from brokers.controlplane.agent.home import boot_id
 
 
 def identity_of(pid: int) -> str:
-    """Return what no other process is called, ever; empty where the process cannot be seen."""
+    """Return an id that no other process ever has; empty if the process is not visible."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -25,16 +25,16 @@ def identity_of(pid: int) -> str:
 
 
 def watch_process(process: str, when_dead: Callable[[], None]) -> Callable[[], None] | None:
-    """Call back once, in the loop, when a process ends; return what ends the watch before.
+    """Call back once, in the loop, when a process ends; return a function that ends the watch.
 
-    None: the process is dead already. A kernel that cannot watch it makes for a watch that never
-    tells; silence then ends the session instead.
+    None: the process is dead already. If the kernel cannot watch it, the callback is never called,
+    and silence on the link ends the session instead.
     """
     pid = int(process.split(":")[1])
     handle = -1
     with suppress(OSError):
         handle = os.pidfd_open(pid)
-    # Asked when the handle is there, so that it cannot belong to a successor.
+    # Checked after the handle is open, so that it cannot belong to a successor.
     if identity_of(pid) != process:
         if handle >= 0:
             os.close(handle)

@@ -1,8 +1,8 @@
-"""The agent's socket: one connection for each broker of this host.
+"""Serves the agent's socket: one connection for each broker of this host.
 
-Speaks `brokers.cluster.link`. Every message of a broker is answered by its `Attachment`; this
-module knows connections, their order and their bounds, and nothing about clusters. What a broker
-sends is not trusted: the worst bytes cost it its connection.
+Uses the protocol of `brokers.cluster.link`. A broker's `Attachment` answers all its messages; this
+module knows connections, their order and their limits, and nothing about clusters. Bytes from a
+broker are not trusted: invalid ones close its connection.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ from brokers.controlplane.membership import Attachment, Membership
 from brokers.protocol.errors import ErrorCode, KafkaError
 
 READ_BYTES: Final = 64 * 2**10
-# What a reader that is slow may leave waiting here before the feed stops for it.
+# Unsent bytes for a slow reader, above which its feed pauses.
 WRITE_AHEAD_BYTES: Final = 2**20
-# A broker says who it is as soon as it is connected.
+# A broker registers as soon as it is connected.
 REGISTER_WITHIN_S: Final = 10.0
 PING_EVERY_S: Final = 1.0
-# Calls of one broker that are under way: as many as a broker leaves open. One that comes on top is
-# told to come later, so that its link is read on, and its answers to pings with it.
+# Calls of one broker in progress: as many as a broker leaves open. Further ones are answered with
+# "later", so that the agent keeps reading the link, with its answers to pings.
 MAX_CALLS: Final = 64
-# And as many as came in so many bytes, or one: taken apart, a frame can be thirty times its size.
+# And at most this many bytes of them, or one call: decoded, a frame can take thirty times its size.
 MAX_CALL_BYTES: Final = 4 * 2**20
-# More brokers than a host has cores by far, and few enough descriptors.
+# Far more brokers than a host has cores, and few enough descriptors.
 MAX_CONNECTIONS: Final = 256
-# What a socket tells of the process at its other end: pid, user, group.
+# A socket's record of the process at its other end: pid, user, group.
 CREDENTIALS: Final = Struct("3i")
 
 
 class AgentServer:
-    """See the module. `start` listens; `close` hangs up on everybody."""
+    """See the module. `start` listens; `close` closes all connections."""
 
     def __init__(self, membership: Membership, *, path: Path) -> None:
         self._membership = membership
@@ -50,7 +50,7 @@ class AgentServer:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen; whoever holds the home's lock may take a socket that a dead agent has left."""
+        """Listen; the holder of the home's lock may replace a socket that a dead agent has left."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, self._path)
@@ -87,7 +87,7 @@ class _HungUp(Exception):
 
 
 class _Connection:
-    """One broker's link, from its first byte to its last."""
+    """The link of one broker, for the lifetime of its connection."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Connection:
         self._reader = reader
         self._writer = writer
         self._attachment = Attachment(membership, process=_peer_of(writer))
-        # The bytes of every call that is under way.
+        # The bytes of every call in progress.
         self._calls: list[int] = []
         self._is_following = False
         writer.transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
@@ -115,7 +115,7 @@ class _Connection:
             await self._refuse(refusals)
         except* link.MalformedFrame as malformed:
             log.limited("link.malformed", error=str(malformed.exceptions[0]))
-        # One broker's connection must not end its neighbours, whatever it has set off here.
+        # A bug on one broker's connection must not end the others.
         except* Exception as bugs:  # noqa: BLE001
             log.error("link.failed", error=repr(bugs), exception="".join(format_exception(bugs)))
         finally:
@@ -145,7 +145,7 @@ class _Connection:
                 if self._is_following:
                     raise link.MalformedFrame("a second Follow")
                 self._is_following = True
-                # Before anything that comes behind it is done.
+                # Before any later message is handled.
                 self._store.check(after)
                 tasks.create_task(self._feed(after))
             case link.Propose() if self._has_room(size):
@@ -170,7 +170,7 @@ class _Connection:
         self._send(link.encode(await self._attachment.register(message.registration)))
 
     async def _feed(self, after: Position) -> None:
-        """Send all that happens after a position; a slow reader holds up nobody else."""
+        """Send all changes after a position; a slow reader does not delay others."""
         async with aclosing(self._attachment.updates(after)) as updates:
             async for update in updates:
                 for frame in (
@@ -191,7 +191,7 @@ class _Connection:
             )
         except ConnectionError:
             answer = _later(message.request_no)
-        # A call lasts until its answer is read, or near it: what waits here is bounded by that.
+        # A call lasts until its answer is mostly read, which bounds the unsent answers.
         await self._send_whole(answer)
         self._calls.remove(size)
 
@@ -200,11 +200,11 @@ class _Connection:
         while session is not None and self._membership.is_current(session):
             self._send(link.encode(link.Ping(db_age_ms=self._store.read_age_ms)))
             await asyncio.sleep(PING_EVERY_S)
-        # Its session is over, so the broker must come again.
+        # Its session is over, so the broker must register again.
         raise _HungUp
 
     async def _send_whole(self, frame: bytes) -> None:
-        """Send what may be large; returns when a reader that is slow has taken most of it."""
+        """Send a message that may be large; return when a slow reader has taken most of it."""
         self._send(frame)
         await self._writer.drain()
 
@@ -218,7 +218,7 @@ class _Connection:
         while isinstance(refusal, BaseExceptionGroup):
             refusal = refusal.exceptions[0]
         event = "metadata.regressed" if isinstance(refusal, MetadataRegressed) else "link.refused"
-        # A broker that is refused comes again, twice a second.
+        # A refused broker retries twice a second.
         log.limited(event, error=refusal.message, code=refusal.code.name)
         with suppress(_HungUp, ConnectionError):
             self._send(link.encode(link.Refused(error=refusal.code, message=refusal.message)))
@@ -236,9 +236,9 @@ def _later(request_no: int) -> bytes:
 
 
 def _peer_of(writer: asyncio.StreamWriter) -> str:
-    """Return the process at the other end as the kernel knows it; empty from another namespace."""
+    """Return the process at the other end, from the kernel; empty from another namespace."""
     socket = writer.get_extra_info("socket")
     packed = socket.getsockopt(SOL_SOCKET, SO_PEERCRED, CREDENTIALS.size)
     pid, _, _ = CREDENTIALS.unpack(packed)
-    # The agent's own process is a test's.
+    # The agent's own process: the broker is part of a test.
     return "" if pid in {0, os.getpid()} else identity_of(pid)

@@ -12,7 +12,7 @@ from brokers.controlplane.logs import log
 from brokers.controlplane.store import OrmStore
 
 EVERY_S: Final = 1.0
-# The database is asked twenty times a second, or twice; this is far from both.
+# The database is polled twenty times a second, or twice; this is far from both.
 AWAY_AFTER_MS: Final = 5_000
 
 
@@ -21,7 +21,7 @@ async def keep_status(store: OrmStore, home: Path, clock: Clock) -> None:
     try:
         while True:
             try:
-                # A disk that hangs must hold up nothing but this.
+                # A disk that hangs must delay only this.
                 await asyncio.to_thread(condition.write, home, condition_of(store, clock))
             except OSError as error:
                 log.limited("status.not_written", error=str(error))

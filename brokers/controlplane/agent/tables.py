@@ -1,7 +1,7 @@
-"""Makes the tables and the first user, when a home is new or the code is.
+"""Creates the tables and the first user if the home or the code is new.
 
-A start that finds nothing to do must cost nothing, so the migrations are not asked: a hash over
-them stands in the home, and only another hash makes Django look.
+A start with nothing to do must be fast, so it does not load the migrations: the home stores a hash
+of them, and Django checks only if the hash differs.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ from brokers.controlplane import models
 from brokers.controlplane.logs import log
 
 HASH_FILE: Final = "migrated"
-# The command of the room that owns the users, and the file that has the first one's password.
+# The command of the app that owns the users, and the file with the first user's password.
 ENSURE_FIRST_USER: Final = "ensure_first_user"
 PASSWORD_FILE: Final = "admin-password"  # noqa: S105 - the name of the file
-# Two agents that start on one PostgreSQL take turns by this number, which is ours by chance.
+# The advisory lock by which agents that start on one PostgreSQL take turns; an arbitrary number.
 MIGRATION_LOCK: Final = 0x53414D5341
 
 
 def ensure_tables() -> None:
-    """Migrate and make the first user, where the home does not say that it was done."""
+    """Migrate and create the first user, unless the home records that it was done."""
     wanted = _hash()
     record = settings.SAMSA_HOME / HASH_FILE
     with suppress(FileNotFoundError):
@@ -49,14 +49,14 @@ def ensure_tables() -> None:
 
 
 def _databases() -> tuple[str, ...]:
-    """Return the names of what is migrated: one, where all names mean one database."""
+    """Return the databases to migrate: one, if all names mean the same database."""
     if settings.IS_ONE_DATABASE:
         return (DEFAULT_DB_ALIAS,)
     return (DEFAULT_DB_ALIAS, *sorted(set(settings.DATABASES) - {DEFAULT_DB_ALIAS}))
 
 
 def _hash() -> str:
-    """Return a hash over all that decides which tables there should be, and where."""
+    """Return a hash of everything that determines the tables and their databases."""
     seen = hashlib.sha256(django.get_version().encode())
     for name in sorted(settings.DATABASES):
         place = settings.DATABASES[name]
@@ -73,16 +73,16 @@ def _hash() -> str:
 
 
 def _has_tables() -> bool:
-    """Tell whether the database is the one that was migrated: its file may be gone."""
+    """Tell whether the database has the migrated tables: its file may be gone."""
     try:
         models.Cluster.objects.exists()
         get_user_model().objects.exists()
-        # A room that this one does not import; its file may be gone alone.
+        # A table of an app that this one does not import; its file alone may be gone.
         apps.get_model("connectors", "Connector").objects.exists()
     except ProgrammingError:
         return False
     except OperationalError as error:
-        # SQLite's words; anything else means that the database is away.
+        # SQLite's message; any other one means that the database is away.
         if "no such table" not in str(error):
             raise
         return False
@@ -91,13 +91,13 @@ def _has_tables() -> bool:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Keep other agents from migrating the same database meanwhile."""
+    """Prevent other agents from migrating the same database at the same time."""
     here = connections[DEFAULT_DB_ALIAS]
     if here.vendor != "postgresql":
         yield
         return
     with here.cursor() as cursor:
-        # A large table may take longer to change than any other statement may last.
+        # Changing a large table may take longer than the statement timeout.
         cursor.execute("SET statement_timeout = 0")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:

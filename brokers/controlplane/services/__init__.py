@@ -1,7 +1,6 @@
-"""The write door of the control plane: all that changes what the cluster is or should be.
+"""Writes the state of the cluster; no other code writes rows of this app.
 
-Every service takes keywords, is one transaction, and returns the row or the outcome. Nobody else
-writes a row of this app.
+Every service takes keywords, is one transaction, and returns the row or the outcome.
 """
 
 from brokers.controlplane.services.access_audit import (

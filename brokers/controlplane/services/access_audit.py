@@ -1,6 +1,6 @@
-"""Changes of users, tokens and connectors in the audit: made in other databases, told here later.
+"""Audits changes of users, tokens and connectors, which are made in other databases before.
 
-Whoever tells one may do so again, after a crash between the two databases; it is written once.
+A caller may report a change again, after a crash between the two databases; it is written once.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class AccessChange:
 
 @transactional
 def note_access_change(*, cluster_id: str, change: AccessChange) -> bool:
-    """Write a change, unless it is there already; tell whether it was written."""
+    """Write a change, unless it exists already; return whether it was written."""
     draft = Draft(
         origin=change.origin,
         via=change.via,
@@ -75,7 +75,7 @@ def note_access_change(*, cluster_id: str, change: AccessChange) -> bool:
         before=change.before,
         after=change.after,
     )
-    # Locked, so that of two who tell the same change the second one sees the first.
+    # Locked, so that of two callers that report the same change the second sees the first.
     cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
     same = cluster.audit.filter(
         name=audit.name_of(draft), kind=change.kind.value, made_at_ms=change.made_at_ms

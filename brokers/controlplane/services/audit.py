@@ -1,7 +1,7 @@
-"""The audit: one entry for each change that somebody asked for, in the transaction that made it.
+"""Writes one audit entry for each requested change, in the transaction that makes it.
 
-Entries are numbered without gaps and form a chain of digests; both ends stand in the cluster's row,
-which every writer of an entry has locked. The oldest are deleted in portions.
+Entries are numbered without gaps and form a chain of digests; the cluster's row, which every writer
+of an entry has locked, stores both ends. The oldest entries are deleted in portions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from brokers.cluster.proposals import MAX_CLIENT_ID_CHARS, Outcome, Proposal, Su
 from brokers.controlplane import models
 from brokers.controlplane.audit_chain import digest_of
 
-# How long entries are kept: a quarter of a year, what an investigation looks back on.
+# How long entries are kept: a quarter of a year, the usual range of an investigation.
 KEPT_MS: Final = 90 * 24 * 3600 * 1000
 # And how many at most: a busy cluster's quarter, some 300 MB with long configurations. Refusals
 # alone cannot fill it within KEPT_MS: `refusals` writes fewer than 3,000 a day.
 KEPT_ENTRIES: Final = 300_000
-# How often the oldest are deleted, and how many then: more than are written meanwhile, since a call
-# writes 500 at most, and few enough to take some milliseconds.
+# How often the oldest are deleted, and how many then: more than are written in between, since a
+# call writes 500 at most, and few enough to take some milliseconds.
 PRUNE_EVERY: Final = 100
 PRUNE_AT_ONCE: Final = 1_000
 ROWS_AT_ONCE: Final = 100
 ACCEPTED: Final = "NONE"  # of Kafka's errors
-# Noted before something is done that no transaction holds; an entry of its outcome follows.
+# Written before an action outside of any transaction; an entry with its outcome follows.
 BEGUN: Final = "BEGUN"
 SUBJECTS: Final = {
     Subject.TOPIC: "topic",
@@ -65,7 +65,7 @@ def accepted(proposal: Proposal, effect: Effect) -> Draft:
 
 
 def refused(proposal: Proposal, outcome: Outcome) -> Draft | None:
-    """Return the entry of a refusal; None for what brokers ask for by themselves."""
+    """Return the entry of a refusal; None for requests that brokers make on their own."""
     about = asked(proposal.action)
     if about is None:
         return None
@@ -86,9 +86,9 @@ def refused(proposal: Proposal, outcome: Outcome) -> Draft | None:
 def append(
     cluster: models.Cluster, drafts: Sequence[Draft], *, version: int, now_ms: int
 ) -> list[int]:
-    """Write entries behind the newest one; return their numbers.
+    """Append entries to the chain; return their numbers.
 
-    Within a transaction that has locked the cluster's row and read it since.
+    Call this in a transaction that has locked the cluster's row and read it since.
     """
     rows = [_row(cluster, draft, version=version, now_ms=now_ms) for draft in drafts]
     before = number = cluster.audit_number
@@ -135,12 +135,12 @@ def name_of(draft: Draft) -> str:
 
 
 def _clean(text: str, limit: int) -> str:
-    """Return what every database can hold of a text from outside."""
+    """Return a text from outside without characters that a database cannot store."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")[:limit]
 
 
 def _prune(cluster: models.Cluster, now_ms: int) -> None:
-    """Delete a portion of the oldest entries, as far as they are too old or too many."""
+    """Delete a portion of the oldest entries if they are too old or too many."""
     first = cluster.audit_first
     portion = cluster.audit.filter(number__gte=first, number__lt=first + PRUNE_AT_ONCE)
     last = first - 1

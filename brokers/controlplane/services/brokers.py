@@ -1,8 +1,8 @@
-"""How brokers join the cluster, are let in, and are shut out.
+"""Registers, fences and unfences brokers.
 
-Whether a broker is alive is the agents' to know; these write what they found. An epoch is the
-version of the change that registered the incarnation, so it grows with every registration, and
-whoever acts under an older one touches no row.
+Agents find out whether a broker is alive; these services write the result. An epoch is the version
+of the change that registered the incarnation, so it grows with every registration, and a call for
+an older epoch changes no row.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from brokers.controlplane.services.levels import raise_level
 from brokers.controlplane.services.transactions import append_change
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-AGENT: Final = "agent"  # who registered, fenced and let in, in the list of changes
+AGENT: Final = "agent"  # the actor of registrations and fences in the list of changes
 MAX_PORT: Final = 2**16 - 1
 MAX_BROKER_ID: Final = 2**31 - 1  # as the protocol has it
 
@@ -33,9 +33,8 @@ def register_broker(
 ) -> Registered:
     """Give an incarnation its epoch, and a broker without an id its id.
 
-    The same incarnation again is the repetition of an answer that was lost, or a link that was
-    cut: it keeps its epoch. Another one takes the place; that the former is dead, or was not ours
-    to begin with, the caller has made sure of.
+    The same incarnation registers again after a lost answer or link, and keeps its epoch. Another
+    one replaces it; the caller has made sure that the former is dead, or was never this host's.
     """
     _check(registration)
     cluster = models.Cluster.objects.get(cluster_id=cluster_id)
@@ -66,7 +65,7 @@ def register_broker(
         actor=AGENT,
         now_ms=now_ms,
     )
-    # The change has locked the cluster's row: the level is what it is until this is committed.
+    # The change has locked the cluster's row: the level cannot change before the commit.
     if registration.metadata_level > cluster.metadata_level:
         raise_level(cluster)
     levels.check_member(f"broker {broker.id}", registration.metadata_level, cluster.metadata_level)
@@ -74,7 +73,7 @@ def register_broker(
 
 
 def fence_broker(*, cluster_id: str, broker_id: int, broker_epoch: int, now_ms: int) -> bool:
-    """Shut a broker out: it leads nothing and may propose nothing. False: not under this epoch."""
+    """Fence a broker: it leads nothing and may propose nothing. False: not under this epoch."""
     return _set_fenced(
         cluster_id=cluster_id,
         broker_id=broker_id,
@@ -85,7 +84,7 @@ def fence_broker(*, cluster_id: str, broker_id: int, broker_epoch: int, now_ms: 
 
 
 def unfence_broker(*, cluster_id: str, broker_id: int, broker_epoch: int, now_ms: int) -> bool:
-    """Let a broker in that has applied its own registration. False: not under this epoch."""
+    """Unfence a broker that has applied its own registration. False: not under this epoch."""
     return _set_fenced(
         cluster_id=cluster_id,
         broker_id=broker_id,
@@ -113,7 +112,7 @@ def _set_fenced(
 
 
 def _check(registration: Registration) -> None:
-    """Refuse what no row can hold and no client could be told."""
+    """Refuse values that no row can hold and that could not be sent to clients."""
     texts = {
         "host": (registration.host, models.HOST_CHARS),
         "rack": (registration.rack or "", models.RACK_CHARS),
@@ -154,7 +153,7 @@ def _locked(cluster: models.Cluster, registration: Registration) -> models.Broke
     rows = cluster.brokers.select_for_update()
     if registration.broker_id >= 0:
         return rows.filter(broker_id=registration.broker_id).first()
-    # The answer that told the id may have been lost.
+    # The answer with the id may have been lost.
     return rows.filter(incarnation=registration.incarnation).first()
 
 
@@ -178,7 +177,7 @@ def _new_row(
 
 
 def _free_id(cluster: models.Cluster, wanted_id: int) -> int:
-    """Return the id that a new broker wants, or the next one where somebody has that."""
+    """Return the id that a new broker wants, or the next one if it is taken."""
     if wanted_id > 0 and not cluster.brokers.filter(broker_id=wanted_id).exists():
         return wanted_id
     highest: int = cluster.brokers.aggregate(highest=Max("broker_id"))["highest"] or 0

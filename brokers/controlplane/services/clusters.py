@@ -1,4 +1,4 @@
-"""Clusters and the agents of their hosts: made once, found ever after."""
+"""Creates and finds clusters, and starts epochs of the agents of their hosts."""
 
 import base64
 import secrets
@@ -21,7 +21,7 @@ _FIRST_ID_SHIFT: Final = 20
 
 
 def new_cluster_id() -> str:
-    """Return 16 random bytes as Kafka writes them, never with a dash that reads as an option."""
+    """Return 16 random bytes as Kafka writes them, never with a dash that looks like an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode("ascii")
         if not text.startswith("-"):
@@ -30,7 +30,7 @@ def new_cluster_id() -> str:
 
 @transactional
 def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
-    """Return the cluster of this name with its secrets; the first to ask makes what is missing."""
+    """Return the cluster of this name with its secrets; create what is missing."""
     cluster, is_new = models.Cluster.objects.get_or_create(
         name=name,
         defaults={"cluster_id": new_cluster_id(), "change_id": NO_ID, "created_at_ms": now_ms},
@@ -46,7 +46,7 @@ def ensure_cluster(*, name: str, now_ms: int) -> models.Cluster:
 def start_agent(
     *, cluster_id: str, agent_id: str, host: str, boot_id: str, now_ms: int
 ) -> models.Agent:
-    """Begin the next epoch of a host's agent; KafkaError where its code is too old."""
+    """Begin the next epoch of a host's agent; KafkaError if its code is too old."""
     cluster = models.Cluster.objects.get(cluster_id=cluster_id)
     agent, _ = models.Agent.objects.update_or_create(
         cluster=cluster,
@@ -58,7 +58,7 @@ def start_agent(
             "metadata_level": levels.KNOWN_LEVEL,
         },
     )
-    # That it takes orders holds for this epoch only: an older release may start next.
+    # It takes orders in this epoch only: an older release may start next.
     cluster.agents.filter(pk=agent.pk).update(epoch=F("epoch") + 1, orders_epoch=F("epoch") + 1)
     agent.refresh_from_db()
     raise_level(cluster)

@@ -1,7 +1,7 @@
-"""Compares the versions that a plan rests on with the rows, and refuses stale plans.
+"""Compares the versions that a plan is based on with the rows, and refuses stale plans.
 
-Within the caller's transaction: a preview's reads one moment, and that of a proposal has locked
-what the proposal names, so that nothing moves between the comparison and the commit.
+Runs in the caller's transaction: that of a preview reads a snapshot, and that of a proposal has
+locked the named rows, so that nothing changes between the comparison and the commit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +26,10 @@ _TYPES: Final = {
 def versions_of(
     cluster: models.Cluster, subjects: Sequence[tuple[Subject, str]]
 ) -> dict[tuple[Subject, str], int]:
-    """Return the versions of what exists of these."""
+    """Return the versions of those of these resources that exist."""
     found: dict[tuple[Subject, str], int] = {}
     for subject in Subject:
-        # PostgreSQL refuses even to be asked for a name with a NUL.
+        # PostgreSQL refuses even queries for a name with a NUL.
         names = sorted({name for of, name in subjects if of is subject and "\0" not in name})
         for start in range(0, len(names), NAMES_AT_ONCE):
             some = names[start : start + NAMES_AT_ONCE]
@@ -38,7 +38,7 @@ def versions_of(
 
 
 def moved(cluster: models.Cluster, expects: Iterable[Expectation]) -> tuple[Moved, ...]:
-    """Return what has moved; reads nothing where nothing is expected."""
+    """Return the resources that have changed; read nothing if nothing is expected."""
     listed = list(dict.fromkeys(expects))
     if not listed:
         return ()
@@ -47,7 +47,7 @@ def moved(cluster: models.Cluster, expects: Iterable[Expectation]) -> tuple[Move
 
 
 def outdated(cluster: models.Cluster, what: Sequence[Moved]) -> KafkaError:
-    """Return a refusal that names what has moved, by whom, as far as changes are still kept."""
+    """Return a refusal with the changed resources and the actor, if the change is still kept."""
     versions = {each.found for each in what}
     rows = cluster.changes.filter(version__in=versions).values_list("version", "summary", "actor")
     causes = {version: f"{summary}, by {actor}" for version, summary, actor in rows}
@@ -71,7 +71,7 @@ def _rows(
 
 
 def brokers_expected(expects: Iterable[Expectation]) -> Iterator[int]:
-    """Return the brokers that have to be locked, so that none is fenced meanwhile."""
+    """Return the brokers that have to be locked, so that none is fenced before the commit."""
     for each in expects:
         if each.subject is Subject.BROKER and _is_id(each.name):
             yield min(int(each.name), MAX_BROKER_ID)

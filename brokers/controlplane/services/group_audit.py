@@ -1,7 +1,7 @@
-"""Changes of groups in the audit: they are calls to brokers, which no transaction of ours holds.
+"""Audits changes of groups, which are calls to brokers and outside of any database transaction.
 
-So an entry says what is begun before anything is done, and another one what became of it. Where a
-process ends in between, the first one stays alone, and says what may have been done.
+So one entry is written before a change begins, and another one with its outcome. If the process
+ends in between, only the first one exists, and says what may have been done.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class GroupChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """What somebody in a browser does to a group, with values before and after."""
+    """A user's change of a group in the console, with values before and after."""
 
     kind: GroupChangeKind
     group: str
@@ -46,10 +46,10 @@ class BegunSince(Exception):
 def note_begun(
     *, cluster_id: str, change: GroupChange, planned_at_ms: int | None = None, now_ms: int
 ) -> int:
-    """Write that a change is begun; return the number of the entry. Errors of the database go up.
+    """Write that a change begins; return the number of the entry. Database errors propagate.
 
-    Nothing may be done to the group before this has returned. A plan that is older than the newest
-    change of its group is refused by BegunSince, so that each is carried out once at most.
+    The group must not be changed before this has returned. A plan that is older than the newest
+    change of its group is refused by BegunSince, so that each is executed at most once.
     """
     return _write(
         cluster_id=cluster_id,
@@ -62,7 +62,7 @@ def note_begun(
 def note_outcome(
     *, cluster_id: str, change: GroupChange, error: str | None, message: str, now_ms: int
 ) -> int:
-    """Write what became of a change that was begun: done, or Kafka's name of the error."""
+    """Write the outcome of a change that was begun: done, or Kafka's name of the error."""
     draft = _draft(change, error or ACCEPTED, message)
     return _write(cluster_id=cluster_id, draft=draft, now_ms=now_ms)
 
@@ -91,7 +91,7 @@ def _draft(change: GroupChange, outcome: str, message: str) -> Draft:
 
 @transactional
 def _write(*, cluster_id: str, draft: Draft, planned_at_ms: int | None = None, now_ms: int) -> int:
-    # Locked, so that of two that begin at once the second one sees the first.
+    # Locked, so that of two that begin at the same time the second sees the first.
     cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
     if planned_at_ms is not None:
         _check_newest(cluster, draft, planned_at_ms)

@@ -1,7 +1,7 @@
-"""The metadata level of a cluster, in rows: who knows which, and when it rises.
+"""Raises the metadata level of a cluster once all registered agents and brokers know it.
 
 A broker or agent counts from its registration until its row is removed, also while it is away: it
-may come back any time, and would not understand what was written meanwhile.
+may come back at any time, and would not understand newer records.
 """
 
 from django.db.models import Min
@@ -15,8 +15,8 @@ from brokers.protocol.errors import KafkaError
 def raise_level(cluster: models.Cluster) -> None:
     """Raise the level to what every registered agent and broker knows, and this code too.
 
-    Within the caller's transaction, which has written who has come. The cluster's row is locked
-    first: of two that register at once, the second sees the first.
+    Runs in the caller's transaction, which has written the registration. The cluster's row is
+    locked first: of two that register at the same time, the second sees the first.
     """
     row = models.Cluster.objects.select_for_update().get(pk=cluster.pk)
     known = [

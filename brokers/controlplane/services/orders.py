@@ -1,4 +1,4 @@
-"""Orders for brokers, written: asked by pages, taken and ended by the agent of a host."""
+"""Writes orders for brokers: pages create them, the agent of a host takes and ends them."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -20,14 +20,14 @@ from brokers.controlplane.services import audit, refusals
 from brokers.controlplane.services.audit import Draft
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# How long an order waits for its agent, which looks once a second: an agent that restarts finds it,
-# and nobody is surprised by a broker that stops minutes later.
+# How long an order waits for its agent, which checks once a second: an agent that restarts finds
+# it, and no broker stops unexpectedly minutes later.
 TAKEN_WITHIN_MS: Final = 60_000
-# Rows of a cluster that are kept: what pages show of the past, a hundred for each of ten brokers.
+# Rows that are kept of a cluster, for the history on pages: a hundred for each of ten brokers.
 KEPT_ORDERS: Final = 1_000
-# And with the lines of a log, 48 KiB each: a page reads its answer within seconds.
+# And of rows with the lines of a log, 48 KiB each: a page reads its answer within seconds.
 KEPT_ANSWERS: Final = 20
-# Logs that are asked for at once, in one cluster: people who look at them.
+# Logs that may be requested at the same time in one cluster, by its users.
 MAX_OPEN_LOGS: Final = 8
 
 
@@ -56,9 +56,9 @@ def ask_order(
     now_ms: int,
     cursor: str = "",
 ) -> int:
-    """Write an order for a broker, and return its number; KafkaError where there can be none.
+    """Write an order for a broker, and return its number; KafkaError if it is not possible.
 
-    `broker_epoch` is what whoever asks has seen: another incarnation is not stopped for it.
+    `broker_epoch` is the one that the user has seen: another incarnation is not stopped.
     """
     try:
         return _ask(
@@ -88,7 +88,7 @@ def _ask(
     now_ms: int,
     cursor: str,
 ) -> int:
-    # The last row that any writer locks: of two who ask at once, the second sees the first's order.
+    # The last row that any writer locks: of two orders at once, the second sees the first.
     cluster = models.Cluster.objects.select_for_update().get(cluster_id=cluster_id)
     broker = cluster.brokers.filter(broker_id=broker_id).first()
     if broker is None:
@@ -119,7 +119,7 @@ def _ask(
 def take_orders(
     *, cluster_id: str, agent_id: str, numbers: Sequence[int], now_ms: int
 ) -> list[Order]:
-    """Mark orders as taken, each once, and return those that were still to be had."""
+    """Mark orders as taken, each once, and return those that were still waiting."""
     taken = []
     for number in numbers:
         rows = models.BrokerOrder.objects.filter(
@@ -134,7 +134,7 @@ def take_orders(
 def end_order(
     *, cluster_id: str, number: int, is_done: bool, message: str, answer: str, now_ms: int
 ) -> None:
-    """Write what came of an order that was taken."""
+    """Write the result of an order that was taken."""
     models.BrokerOrder.objects.filter(
         cluster__cluster_id=cluster_id, pk=number, state=OrderState.TAKEN.value
     ).update(
@@ -146,7 +146,7 @@ def end_order(
 
 
 def give_up_taken(*, cluster_id: str, agent_id: str, now_ms: int) -> int:
-    """End what an earlier run of an agent took and did not end; return how many."""
+    """End the orders that an earlier run of an agent took and did not end; return how many."""
     return models.BrokerOrder.objects.filter(
         cluster__cluster_id=cluster_id, agent_id=agent_id, state=OrderState.TAKEN.value
     ).update(
@@ -159,8 +159,8 @@ def give_up_taken(*, cluster_id: str, agent_id: str, now_ms: int) -> int:
 def write_holds(
     *, cluster_id: str, agent_id: str, held: Mapping[int, tuple[str, int]], now_ms: int
 ) -> None:
-    """Write who stopped which brokers of a host; the others of the host are stopped by nobody."""
-    del now_ms  # all services of a store are told it
+    """Write the holds of a host's brokers; its other brokers have none."""
+    del now_ms  # all services of a store get it
     rows = models.Broker.objects.filter(cluster__cluster_id=cluster_id, agent_id=agent_id)
     rows.exclude(held_by="").exclude(broker_id__in=held).update(held_by="", held_at_ms=0)
     for broker_id, (by, at_ms) in held.items():
@@ -170,7 +170,7 @@ def write_holds(
 def _check(
     cluster: models.Cluster, broker: models.Broker, epoch: int, verb: Verb, now_ms: int
 ) -> None:
-    """Refuse an order that rests on what is over, or that nobody would take."""
+    """Refuse an order that is based on outdated state, or that no agent would take."""
     name = f"broker {broker.broker_id}"
     if verb in CHANGING and broker.epoch != epoch:
         raise KafkaError(
@@ -219,7 +219,7 @@ def _draft(verb: Verb, broker_id: int, origin: Origin, *, error: KafkaError | No
 
 
 def _prune(cluster: models.Cluster) -> None:
-    """Forget the oldest orders, and what logs said a while ago."""
+    """Delete the oldest orders, and older lines of logs."""
     numbers = cluster.orders.order_by("-pk").values_list("pk", flat=True)
     if beyond := list(numbers[KEPT_ORDERS : KEPT_ORDERS + 1]):
         cluster.orders.filter(pk__lte=beyond[0]).delete()

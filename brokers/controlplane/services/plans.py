@@ -1,7 +1,7 @@
-"""Plans: a preview of what changes would do, and the door by which exactly that is done.
+"""Makes plans, which preview changes, and applies exactly what a plan showed.
 
-A preview reads one moment and waits for no writer. Between it and `apply_plan` the plan is in the
-hands of whoever was shown it, sealed for that holder, so that nobody can slip in other calls.
+A preview reads a snapshot and waits for no writer. Between it and `apply_plan` the user's browser
+holds the plan, sealed for that user, so that its calls cannot be replaced.
 """
 
 import base64
@@ -26,7 +26,7 @@ from brokers.controlplane.services.proposals import propose
 from brokers.controlplane.services.view import RowsView
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# As long as somebody may look at a preview before agreeing to it.
+# How long a user may look at a preview before applying it.
 SEAL_MAX_AGE_S: Final = 3600
 # A frame in base64, with the signature and room to spare; more is not even decoded.
 MAX_SEALED_CHARS: Final = 2 * link.MAX_FRAME
@@ -35,7 +35,7 @@ _PURPOSE: Final = "samsa.plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPlan:
-    """What a seal holds: the cluster, and the proposals without who makes them."""
+    """The contents of a seal: the cluster, and the proposals without their actor."""
 
     cluster_id: str
     proposals: tuple[Proposal, ...]
@@ -44,8 +44,8 @@ class OpenedPlan:
 def preview(*, cluster_id: str, actions: Sequence[Action], now_ms: int) -> Plan:
     """Return what the actions would do now, each after those before it.
 
-    A step that would be refused says so in the plan. KafkaError where there can be no plan at all,
-    as below the metadata level from which versions are kept.
+    The plan shows steps that would be refused. KafkaError if there can be no plan at all, as
+    below the metadata level from which versions are kept.
     """
     with one_moment():
         cluster = models.Cluster.objects.get(cluster_id=cluster_id)
@@ -67,10 +67,10 @@ def preview(*, cluster_id: str, actions: Sequence[Action], now_ms: int) -> Plan:
 def apply_plan(
     *, cluster_id: str, proposals: Sequence[Proposal], origin: Origin, now_ms: int
 ) -> list[Outcome]:
-    """Do what a plan's proposals say, all of it or nothing; one outcome for each, in order.
+    """Apply a plan's proposals, all of them or none; return an outcome for each, in order.
 
-    INVALID_UPDATE_VERSION where what the plan rests on has moved since; its message names what,
-    and the change that moved it. The same plan again is answered as the first time.
+    INVALID_UPDATE_VERSION if a resource that the plan is based on has changed since; its message
+    names the resource and the change. The same plan again gets the same answer.
     """
     return propose(
         cluster_id=cluster_id,
@@ -94,8 +94,8 @@ def seal(plan: Plan, *, holder: str) -> str:
 
 
 def open_seal(text: str, *, holder: str) -> OpenedPlan:
-    """Return what was sealed; KafkaError where it is too old, of somebody else, or no seal."""
-    # What is too long is no seal; an empty text is none either.
+    """Return the sealed plan; KafkaError if it is too old, of another user, or not a seal."""
+    # A text that is too long, or empty, is not a seal.
     text = text if len(text) <= MAX_SEALED_CHARS else ""
     try:
         signed = _signer(holder).unsign(text, max_age=SEAL_MAX_AGE_S)

@@ -1,7 +1,7 @@
-"""The one write door for what brokers, the console and operators ask of the cluster.
+"""Executes the proposals of brokers, the console and operators to change the cluster.
 
-A call is one transaction and at most one change, whatever it holds. What is decided, and in which
-words it is refused, stands in `brokers.cluster.decisions`; here are locks, rows and repetitions.
+A call is one transaction and at most one change, whatever it contains. `brokers.cluster.decisions`
+has the decisions and the texts of refusals; this module handles locks, rows and repetitions.
 Locks are taken in one order: topics, brokers, configurations, the cluster's row. Brokers come after
 topics because a proposal that waits for a topic must not keep its own broker from being fenced.
 """
@@ -48,10 +48,10 @@ def propose(
     topic_ids: Callable[[], bytes] = new_topic_id,
     is_whole: bool = False,
 ) -> list[Outcome]:
-    """Do what can be done of a call; return one outcome for each proposal, in order.
+    """Execute the acceptable proposals of a call; return one outcome for each, in order.
 
-    A call that is whole does nothing where one of its proposals is refused. Refusals are noted in
-    a transaction of their own, once the locks of this one are free.
+    A call that is whole changes nothing if one of its proposals is refused. Refusals are written
+    in a separate transaction, once the locks of this one are released.
     """
     assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
     outcomes = _decided(
@@ -88,14 +88,14 @@ def _decided(
         call.give_up()
     else:
         call.finish()
-    # Another agent may have been doing the same while we waited for its locks: then what is
-    # refused now (the topic is there, or gone) was accepted there.
+    # Another agent may have done the same while this one waited for its locks: then what is
+    # refused now (the topic exists, or is gone) was accepted there.
     known |= _stored(cluster, [p for p in fresh if call.outcomes[p.id].error])
     return [known.get(p.id) or call.outcomes[p.id] for p in proposals]
 
 
 class _Call:
-    """One transaction's way through its proposals."""
+    """The processing of a call's proposals in one transaction."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Call:
         self._view = RowsView(cluster, actions)
         self._brokers = _locked_brokers(cluster, proposals)
         self._view.lock_configs(actions)
-        # Compared before anything is decided: what this call does itself is no move.
+        # Compared before anything is decided: the call's own changes do not count.
         self._moved = {
             expects: expectations.moved(cluster, expects)
             for expects in {proposal.expects for proposal in proposals}
@@ -154,7 +154,7 @@ class _Call:
             models.ProducerIds.objects.filter(cluster=self._cluster).update(next_id=taken)
 
     def finish(self) -> None:
-        """Write what was decided, and the outcomes for whoever asks again."""
+        """Write the decided records, and the outcomes for repeated proposals."""
         if self._records:
             append_change(
                 self._cluster,
@@ -184,7 +184,7 @@ class _Call:
         prune_proposals([row.pk for row in rows])
 
     def give_up(self) -> None:
-        """Write nothing, since one of the proposals was refused; the others say so."""
+        """Write nothing, since one of the proposals was refused; the other outcomes say so."""
         not_done = Outcome(
             error=ErrorCode.OPERATION_NOT_ATTEMPTED,
             message="another step of the same plan was refused, so nothing was changed",
@@ -204,7 +204,7 @@ class _Call:
             raise named(self._cluster, refusal) from refusal
 
     def _size_with(self, records: Iterable[Record]) -> tuple[int, int]:
-        """Return the size of the change with these records; refuse what is too much for it."""
+        """Return the size of the change with these records; refuse them if it is too large."""
         parts = list(change_bounds.split(records))
         count, size = self._size
         size_with = count + len(parts), size + sum(map(change_bounds.weight, parts))
@@ -212,7 +212,7 @@ class _Call:
         return size_with
 
     def _check_room(self) -> None:
-        """Begin anew where others took, before our turn with the cluster's row, the same room."""
+        """Restart if others used up the same room before this call locked the cluster's row."""
         decided = self._view.partition_count()
         by_others = self._cluster.partition_count - self._partitions_before
         if decided <= MAX_PARTITIONS < decided + by_others:
@@ -222,7 +222,7 @@ class _Call:
 def _locked_brokers(
     cluster: models.Cluster, proposals: Sequence[Proposal]
 ) -> Mapping[int, models.Broker]:
-    """Lock who proposes, and whose configuration is edited: it may have no row of its own yet."""
+    """Lock the proposing broker, and those with edited configs, which may have no row yet."""
     ids = {proposal.broker_id for proposal in proposals} - {OPERATOR}
     ids |= set(_brokers_edited(proposal.action for proposal in proposals))
     for expects in {proposal.expects for proposal in proposals}:
@@ -235,13 +235,13 @@ def _brokers_edited(actions: Iterable[Action]) -> Iterator[int]:
     for action in actions:
         if isinstance(action, AlterConfigs) and action.resource_type is ResourceType.BROKER:
             name = action.name
-            # Other names are refused where it is decided; an id has ten digits at most.
+            # The decision refuses other names; an id has at most ten digits.
             if name.isascii() and name.isdigit() and len(name) <= 10:
                 yield min(int(name), MAX_BROKER_ID)
 
 
 def _check_proposer(proposal: Proposal, brokers: Mapping[int, models.Broker]) -> None:
-    """Refuse a broker that was replaced or shut out since it asked; operators need no epoch."""
+    """Refuse a broker that was replaced or fenced since it proposed; operators need no epoch."""
     if proposal.broker_id == OPERATOR:
         return
     row = brokers.get(proposal.broker_id)
@@ -263,7 +263,7 @@ def _check_proposer(proposal: Proposal, brokers: Mapping[int, models.Broker]) ->
 
 
 def _check_texts(records: Iterable[Record]) -> None:
-    """Refuse what PostgreSQL cannot hold on every database: a cluster may move to it."""
+    """Refuse, on every database, texts that PostgreSQL cannot store: a cluster may move to it."""
     for record in records:
         if isinstance(record, ConfigsChanged):
             for key, value in record.configs:

@@ -1,9 +1,9 @@
-"""Refused requests in the audit, so that a flood of them fills neither it nor the writer's time.
+"""Audits refused requests; a flood of them uses up neither its space nor the writer's time.
 
 The first of its kind in a minute is written at once; its repetitions are counted in memory, and the
-count is written with the next refusal that comes FLUSH_MS later. A process that ends loses what it
-had not written yet of the counts, never an entry. Whoever varies names or client ids gets as many
-entries an hour as MAX_ENTRIES says; after that only kinds are told apart.
+count is written with the next refusal that comes FLUSH_MS later. A process that ends loses the
+unwritten counts, never an entry. Refusals with varying names or client ids get at most MAX_ENTRIES
+entries an hour; after that they are counted by kind only.
 """
 
 from collections import Counter, deque
@@ -25,14 +25,14 @@ from brokers.protocol.errors import ErrorCode
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
-# With the four kinds of others that is under 3,000 a day, and under 300,000 in the 90 days that
-# entries are kept: a flood of refusals cannot push out what was done.
+# With the four summary kinds that is under 3,000 a day, and under 300,000 in the 90 days that
+# entries are kept: a flood of refusals cannot displace entries of changes that were made.
 MAX_ENTRIES: Final = 120
 # Ten seconds of a flood become one write.
 FLUSH_MS: Final = 10_000
-# Repetitions in memory, a number each: more than a broker can ask for in FLUSH_MS.
+# Repetitions in memory, a number each: more than a broker can request in FLUSH_MS.
 MAX_PENDING: Final = 100_000
-# Between a broker and the store; the client is told to ask again, and nothing is decided.
+# Errors between a broker and the store; the client is told to retry, and nothing is decided.
 NOT_OF_CLIENTS: Final = frozenset(
     {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED}
 )
@@ -56,7 +56,7 @@ _hours: Final[dict[str, _Hour]] = {}
 
 
 def note(*, cluster_id: str, refusals: Sequence[tuple[Proposal, Outcome]], now_ms: int) -> None:
-    """Write refusals of a call that has ended; a database that does not take them is logged."""
+    """Write the refusals of a call that has ended; log a failure of the database."""
     drafts = [
         draft
         for proposal, outcome in refusals
@@ -68,7 +68,7 @@ def note(*, cluster_id: str, refusals: Sequence[tuple[Proposal, Outcome]], now_m
 
 
 def note_drafts(*, cluster_id: str, drafts: Sequence[Draft], now_ms: int) -> None:
-    """Write entries of refusals, or count them where they are repeated; see `note`."""
+    """Write entries of refusals, or count them if they are repeated; see `note`."""
     here = _hours.get(cluster_id)
     if here is None:
         here = _hours[cluster_id] = _Hour(now_ms // HOUR_MS)
@@ -96,7 +96,7 @@ def note_drafts(*, cluster_id: str, drafts: Sequence[Draft], now_ms: int) -> Non
 
 
 def _new(here: _Hour, drafts: Sequence[Draft], now_ms: int) -> dict[Key, Draft]:
-    """Return what has to be written now; repetitions are noted."""
+    """Return the entries to write now; count repetitions."""
     new: dict[Key, Draft] = {}
     for given in drafts:
         draft, key = given, _key(given, now_ms)
@@ -126,7 +126,7 @@ def _key(draft: Draft, now_ms: int) -> Key:
 
 
 def _other(draft: Draft) -> Draft:
-    """Return an entry that stands for all of its kind in the rest of the hour."""
+    """Return an entry that represents all of its kind in the rest of the hour."""
     return replace(
         draft,
         origin=Origin(actor=""),

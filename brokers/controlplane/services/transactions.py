@@ -1,7 +1,7 @@
-"""One numbered change per transaction: the last thing that every service does.
+"""Appends one numbered change per transaction, as the last step of every service.
 
 The cluster's row is locked here and nowhere else, after topics, brokers and partitions, so that
-numbers are given in the order of commits and writers cannot wait for each other in a circle.
+numbers are assigned in the order of commits and writers cannot deadlock.
 """
 
 import secrets
@@ -30,22 +30,22 @@ from brokers.cluster.image import Position
 from brokers.controlplane import database, models
 from brokers.controlplane.services.writing import write
 
-# Changes that are kept, here and in the memory of agents: a reader that was away for longer is
-# sent everything anew. At 10,000 that is a megabyte or two, and an hour of a busy cluster.
+# Changes that are kept, here and in the memory of agents: a reader that was away for longer gets
+# the whole image. 10,000 are a megabyte or two, and an hour of a busy cluster.
 KEPT_CHANGES: Final = 10_000
-# And of these as many as fit in here: one change of many partitions takes as much as ten thousand
-# small ones. Less than a whole image of the largest cluster would be no help to a reader.
+# And their total size: one change of many partitions takes as much as ten thousand small ones. Less
+# than a whole image of the largest cluster would not help a reader.
 KEPT_BYTES: Final = 32 * 2**20
-# A change that weighs so much has its room made at once: it took far longer to write.
+# After a change of this size, old ones are deleted at once: writing it took far longer.
 HEAVY_BYTES: Final = 64 * 2**10
 # How often the older ones are deleted: a thousand at a time is a millisecond of the writer.
 PRUNE_EVERY: Final = 1_000
-# Outcomes that are kept, whether anything changed with them or not: a proposal is repeated within
-# half a minute, which is less than the busiest cluster makes of these. Twenty megabytes.
+# Outcomes that are kept, with or without a change: a proposal is repeated within half a minute, in
+# which even the busiest cluster makes fewer. Twenty megabytes.
 KEPT_PROPOSALS: Final = 100_000
 # How many resources of a kind a summary names.
 NAMED: Final = 3
-# What people read of a change in the console.
+# The words for a change in the console.
 WORDS: Final[dict[type[Record], str]] = {
     BrokerChanged: "broker changed",
     BrokerRemoved: "broker removed",
@@ -58,11 +58,11 @@ WORDS: Final[dict[type[Record], str]] = {
 
 
 class ChangeKind(StrEnum):
-    """What a change is about, for those who show only some: that of its first record."""
+    """The kind of a change, for filters: that of its first record."""
 
     MEMBERSHIP = "membership"  # brokers that register, are fenced, or are let in
     TOPIC = "topic"
-    PARTITION = "partition"  # who leads, who is in sync
+    PARTITION = "partition"  # leaders and in-sync replicas
     CONFIG = "config"
 
 
@@ -84,9 +84,9 @@ def append_change(
     actor: str,
     now_ms: int,
 ) -> Change:
-    """Give the transaction the next version, and write its records under it.
+    """Give the transaction the next version, and write its records with it.
 
-    KafkaError where the records are too many for one change, or of a kind that not every reader
+    KafkaError if the records are too many for one change, or of a kind that not every reader
     knows.
     """
     change_id = secrets.token_bytes(16)
@@ -119,10 +119,10 @@ def append_change(
 
 
 def prune_proposals(added: Sequence[int]) -> None:
-    """Delete the oldest outcomes, now and then; `added` are the keys of the newest ones.
+    """Delete the oldest outcomes, at intervals; `added` are the keys of the newest ones.
 
-    By their number and not by the version that they were made at, which proposals that change
-    nothing, and blocks of producer ids, do not move.
+    They are selected by their number and not by their version, which proposals without a change,
+    and blocks of producer ids, do not advance.
     """
     if any(key % PRUNE_EVERY == 0 for key in added):
         models.Proposal.objects.filter(pk__lte=max(added) - KEPT_PROPOSALS).delete()
@@ -161,7 +161,7 @@ def _prune(cluster: models.Cluster) -> None:
     weight = 0
     for version, size in sizes.values_list("version", Length("encoded")):
         weight += size
-        # The newest one stays whatever it weighs: by its id the store is known again.
+        # The newest one stays regardless of its size: its id identifies the store.
         if weight > KEPT_BYTES and version < cluster.version:
             oldest = version
             break
@@ -169,8 +169,8 @@ def _prune(cluster: models.Cluster) -> None:
 
 
 def _forget_deleted(cluster: models.Cluster) -> None:
-    """Forget the deleted topics that no image remembers any more."""
-    # Numbered in the order of their deletion, since the cluster's row is locked meanwhile.
+    """Delete the rows of deleted topics that no image contains any more."""
+    # Numbered in the order of their deletion, since the cluster's row is locked.
     newest = cluster.deleted_topics.order_by("-pk").values_list("pk", flat=True)
     first_forgotten = newest[MAX_DELETED : MAX_DELETED + 1]
     if found := list(first_forgotten):

@@ -1,4 +1,4 @@
-"""What an admin decision may look at, read from rows.
+"""Reads from rows the state that an admin decision needs.
 
 Answers `brokers.cluster.decisions.View` within one transaction. The topics that the actions of a
 call name are read and locked at once, in the order of their keys, and the configurations when the
@@ -31,19 +31,19 @@ from brokers.cluster.proposals import (
 from brokers.cluster.topic_names import collision_key
 from brokers.controlplane import models, values
 
-# SQLite takes no more variables than this in one statement, in the oldest version we meet.
+# SQLite takes no more variables than this in one statement, in the oldest supported version.
 MAX_VARIABLES: Final = 900
 
-# The resource that belongs to no row of another table, whose lock its editors could take instead.
+# The only resource without a row in another table that its editors could lock instead.
 COMMON_DEFAULTS: Final = (ResourceType.BROKER, "")
 
 T = TypeVar("T")
 
 
 class RowsView:
-    """See the module. Serves one cluster; made inside of a transaction.
+    """See the module. Serves one cluster; created inside of a transaction.
 
-    Without locks it serves a preview, which reads one moment and writes nothing.
+    Without locks it serves a preview, which reads a snapshot and writes nothing.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RowsView:
         self._cluster = cluster
         self._is_locking = is_locking
         self._partition_count = cluster.partition_count
-        # None: looked for, and not there.
+        # None: searched, and not found.
         self._topics: dict[str, Topic | None] = {}
         self._names: dict[bytes, str | None] = {}
         self._likes: dict[str, str | None] = {}  # collision key → the topic that has it
@@ -61,9 +61,9 @@ class RowsView:
         self._read_topics(names=set(_names_in(actions)), ids=set(_ids_in(actions)))
 
     def lock_configs(self, actions: Sequence[Action]) -> None:
-        """Read and lock what the actions edit, once their brokers are locked.
+        """Read and lock the configs that the actions edit, once their brokers are locked.
 
-        A broker's first edit has no row of its own to lock, so that the broker's row stands for it.
+        A broker's configs have no row before their first edit; the broker's row is locked instead.
         """
         edited = _configs_in(actions)
         if COMMON_DEFAULTS in edited:
@@ -88,7 +88,7 @@ class RowsView:
         return None if name is None else self._topics[name]
 
     def colliding(self, name: str) -> str | None:
-        """Return the name of another topic that a new one of this name would be mixed up with."""
+        """Return the name of another topic whose metrics names a new topic's would collide with."""
         key = collision_key(name)
         if key not in self._likes:
             self._read_topics(names={name}, ids=set())
@@ -109,7 +109,7 @@ class RowsView:
         return counter.next_id
 
     def follow(self, records: Iterable[Record]) -> None:
-        """Move on to what holds once these are written."""
+        """Update the view as if these records were written."""
         for record in records:
             match record:
                 case TopicCreated():
@@ -151,7 +151,7 @@ class RowsView:
         self._configs[ResourceType.TOPIC, record.name] = NO_CONFIGS
 
     def _read_topics(self, *, names: set[str], ids: set[bytes]) -> None:
-        """Read and lock the topics of these names, their likes, and these ids."""
+        """Read and lock the topics of these names, those that collide with them, and these ids."""
         keys = {collision_key(name) for name in names}
         self._topics.update(dict.fromkeys(names))
         self._likes.update(dict.fromkeys(keys))
@@ -175,7 +175,7 @@ class RowsView:
         return {row.pk: row for row in rows}
 
     def _make_common_defaults(self) -> None:
-        """Let there be a row to lock: of two first edits, the second must see the first."""
+        """Create a row to lock: of two first edits, the second must see the first."""
         kind, name = COMMON_DEFAULTS
         models.ResourceConfig.objects.bulk_create(
             [
@@ -200,7 +200,7 @@ class RowsView:
 
 
 def _can_be_there(name: str) -> bool:
-    """Tell whether a row may have this name; PostgreSQL refuses even to be asked for others."""
+    """Tell whether a row may have this name; PostgreSQL refuses even queries for others."""
     return "\0" not in name
 
 

@@ -1,8 +1,8 @@
-"""Records of a change, written to rows.
+"""Writes the records of a change to rows.
 
-One writer for every record, whoever decided on it: what a broker is told and what the tables hold
-come from the same values. Knows no rule; a record that does not fit the rows is a bug. Records of
-one kind in a row are written together, which is what makes a call of five hundred topics cheap.
+One writer for every record, whoever decided on it: brokers and tables get the same values. Knows no
+rules; a record that does not fit the rows is a bug. Consecutive records of one kind are written
+together, which makes a call with five hundred topics cheap.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from brokers.cluster.image import PartitionState, ResourceType
 from brokers.cluster.topic_names import collision_key
 from brokers.controlplane import models
 
-# Rows of one INSERT: enough to make its overhead small, and few enough variables for SQLite.
+# Rows of one INSERT: enough to make its overhead small, with few enough variables for SQLite.
 ROWS_AT_ONCE: Final = 100
 
 
@@ -128,7 +128,7 @@ def _remove_topics(
 def _change_configs(
     cluster: models.Cluster, records: Sequence[ConfigsChanged], version: int, _now_ms: int
 ) -> None:
-    # The last one of a resource stands: every record carries all that is set.
+    # The last record of a resource counts: every record contains all its configs.
     last = {(record.resource_type, record.name): record for record in records}
     models.ResourceConfig.objects.bulk_create(
         [
@@ -148,7 +148,7 @@ def _change_configs(
     )
 
 
-# A writer per kind of record; each gets all records of its kind that stand next to each other.
+# A writer per kind of record; each gets consecutive records of its kind.
 WRITERS: Final[Mapping[type[Record], Callable[[models.Cluster, Any, int, int], None]]] = {
     BrokerChanged: _change_brokers,
     BrokerRemoved: _remove_brokers,

@@ -1,4 +1,4 @@
-"""Consumer groups: who is a member, who reads which partition, and how far a group has come.
+"""Implements consumer groups: their members, assignments and committed offsets.
 
-Pure: requests and the time come in, records and answers go out. Knows no log and no connection.
+Pure: takes requests and the time, returns records and answers. Knows no log and no connection.
 """

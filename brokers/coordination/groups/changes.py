@@ -1,7 +1,7 @@
-"""Changes of a group that write no record: a new value replaces the one before.
+"""Defines changes of a group that write no record: a new value replaces the one before.
 
-Knows no kind of group from within. An operation makes the next value, and the shard that applies
-the change only exchanges it.
+Knows no details of either kind of group. An operation makes the next value, and the shard that
+applies the change only exchanges it.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupBecame:
-    """The group is this from now on; None: it is gone."""
+    """The new value of a group; None removes it."""
 
     group_id: str
     group: "Group | None"
-    # The cluster that a consumer group was worked out with: another one may have come meanwhile.
+    # The image with which a consumer group was computed; the shard may have a newer one by now.
     image: "ClusterImage | None" = None

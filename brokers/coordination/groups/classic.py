@@ -1,9 +1,9 @@
-"""A classic group as a value: its members, its generation, and who waits for what.
+"""Defines a classic group as a value: its members, its generation, and its waiting requests.
 
 Pure and frozen: an operation makes the next value. Part of it is in the group's record (members,
-generation, assignment), the rest is lost with the broker: who waits, ids that were given out, the
-two states between. What changes with every join (who waits) stands in maps of the group and not in
-the members, so that a rebalance of a thousand members makes no thousand new members.
+generation, assignment), the rest is lost with the broker: waiting requests, issued member ids, the
+two states of a rebalance. The waiting requests, which change with every join, are in maps of the
+group and not in the members, so that a rebalance does not copy a thousand members.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from brokers.protocol.messages.join_group import (
 )
 from brokers.protocol.messages.sync_group import SyncGroupResponse
 
-# The type of those that read topics; Connect and others have their own.
+# The protocol type of consumers; Connect and others have their own.
 CONSUMER_TYPE: Final = "consumer"
 UNKNOWN_MS: Final = -1
 
@@ -29,7 +29,7 @@ _NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class Way(NamedTuple):
-    """One protocol that a member can assign by, and what it says to the leader for that."""
+    """One assignment protocol of a member, with its metadata for the leader."""
 
     name: str
     metadata: bytes
@@ -39,21 +39,21 @@ class Waiting(NamedTuple):
     """A parked join."""
 
     ticket: Ticket
-    # It has never been answered as a member, so it cannot send heartbeats yet.
+    # It has never got an answer as a member, so it cannot send heartbeats yet.
     is_new: bool
 
 
 class FirstDelay(NamedTuple):
-    """Of the first rebalance of an empty group, which is slow on purpose."""
+    """The delay of the first rebalance of an empty group, which is slow on purpose."""
 
     delay_ms: int  # of the timer that runs
     remaining_ms: int
-    has_newcomers: bool  # somebody came since it was set
+    has_newcomers: bool  # members have joined since it was set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMember:
-    """Somebody in the group, as it said at its last join."""
+    """A member, as described in its last join."""
 
     member_id: str
     instance_id: str | None = None
@@ -61,7 +61,7 @@ class ClassicMember:
     client_host: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    ways: tuple[Way, ...]  # the best liked first
+    ways: tuple[Way, ...]  # in the order of preference
 
     def metadata(self, protocol: str | None) -> bytes:
         return next((way.metadata for way in self.ways if way.name == protocol), b"")
@@ -84,7 +84,7 @@ class ClassicGroup:
     assignments: Mapping[str, bytes] = field(default_factory=lambda: _NOTHING)
     joining: Mapping[str, Waiting] = field(default_factory=lambda: _NOTHING)
     syncing: Mapping[str, Ticket] = field(default_factory=lambda: _NOTHING)
-    pending: frozenset[str] = frozenset()  # ids given out, with which nobody has come yet
+    pending: frozenset[str] = frozenset()  # issued ids with which no member has joined yet
     pending_sync: frozenset[str] = frozenset()
     first_delay: FirstDelay | None = None  # while the first rebalance of an empty group lasts
 
@@ -102,7 +102,7 @@ class ClassicGroup:
 
 
 def supports(group: ClassicGroup, protocol_type: str, ways: Iterable[Way]) -> bool:
-    """Tell whether somebody with these protocols and the members can agree on one."""
+    """Tell whether these protocols have one in common with all members."""
     if group.is_empty:
         return bool(protocol_type) and any(True for _ in ways)
     everybody = len(group.members)
@@ -112,13 +112,13 @@ def supports(group: ClassicGroup, protocol_type: str, ways: Iterable[Way]) -> bo
 
 
 def select_protocol(group: ClassicGroup) -> str:
-    """The one most members like best among those that all have; in a tie, the leader's wish."""
+    """Return the common protocol that most members prefer; in a tie, the leader's preference."""
     everybody = len(group.members)
     shared = {name for name, number in group.supporters.items() if number == everybody}
     votes = Counter(_wish(member, shared) for member in group.members.values())
     most = max(votes.values())
     assert group.leader is not None, f"group {group.group_id!r} has members and no leader"
-    # The leader lists all that got a vote, since all members do.
+    # The leader lists all protocols with votes, since all members do.
     leader = group.members[group.leader]
     return next(way.name for way in leader.ways if votes.get(way.name) == most)
 
@@ -133,7 +133,7 @@ def counted(
     gone: Iterable[ClassicMember],
     come: Iterable[ClassicMember],
 ) -> Mapping[str, int]:
-    """How many members list each protocol, when some have gone and some have come."""
+    """Return how many members list each protocol after some have left and some have joined."""
     counts = dict(supporters)
     for member in come:
         for way in member.ways:
@@ -147,9 +147,9 @@ def counted(
 
 
 def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
-    """The topics that the members read; None where nobody can tell.
+    """Return the topics that the members read; None if they are not known.
 
-    Found when asked: only the deletion and the expiry of offsets want to know.
+    Computed on demand: only the deletion and the expiry of offsets need it.
     """
     if group.protocol_type != CONSUMER_TYPE:
         return None
@@ -163,7 +163,7 @@ def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
 
 
 def is_subscribed(group: ClassicGroup, topic: str) -> bool:
-    """Tell whether members read the topic; where nobody can tell, consumers may."""
+    """Tell whether members read the topic; if that is unknown, assume that consumers do."""
     topics = subscribed_topics(group)
     return group.protocol_type == CONSUMER_TYPE if topics is None else topic in topics
 
@@ -176,7 +176,7 @@ def event_of_id(
     unknown: Event,
     fenced: Event,
 ) -> Event | None:
-    """Return what is wrong with the one who calls; None if it is a member under its right id."""
+    """Return what is wrong with the ids of a call; None if they are those of a member."""
     if instance_id is not None:
         known = group.static_ids.get(instance_id)
         if known is None:
@@ -197,7 +197,7 @@ def event_of_call(
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The present generation, and for the leader the members that it assigns to."""
+    """Return the current generation, and for the leader the members to assign to."""
     answer = JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -234,7 +234,7 @@ def sync_refused(error: ErrorCode) -> SyncGroupResponse:
 
 
 def unloaded(group: ClassicGroup) -> tuple[Reply, ...]:
-    """Sends all who wait to where the group is now."""
+    """Return answers that send all waiting members to the new coordinator."""
     error = ErrorCode.NOT_COORDINATOR
     joins = (
         Reply(waiting.ticket, join_refused(error, member_id))

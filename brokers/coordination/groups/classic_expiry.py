@@ -1,6 +1,6 @@
 """Handles timeouts of classic groups, groups just loaded, and their removal.
 
-Pure. A timer may fire for something that is long over: each operation looks again.
+Pure. A timer may fire for something that is long over, so each operation checks again.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def expire(
     settings: GroupSettings,
     now_ms: int,
 ) -> Outcome[Any]:
-    """A timer of the group has fired."""
+    """Handle a timer of the group that has fired."""
     if group is None:
         return Outcome()
     draft = Draft(group, settings=settings, now_ms=now_ms)
@@ -65,7 +65,7 @@ def _join_time_over(draft: Draft) -> Outcome[Any]:
 
 
 def _sync_time_over(draft: Draft) -> Outcome[Any]:
-    # Of a generation that is over nobody is missing any more: a rebalance cancels the timer.
+    # No member of a past generation is missing: a rebalance cancels the timer.
     missing = draft.group.pending_sync
     event = Event.SYNC_TIME if missing else Event.SYNC_TIME_IN_VAIN
     if missing:
@@ -74,9 +74,9 @@ def _sync_time_over(draft: Draft) -> Outcome[Any]:
 
 
 def loaded(group: ClassicGroup, *, settings: GroupSettings, now_ms: int) -> Outcome[Any]:
-    """A group that was read from its record: its members have a session from now on.
+    """Start the sessions of the members of a group that was read from its record.
 
-    More members than the group may have are found out by a rebalance, of which some stay away.
+    If the group has more members than allowed, begin a rebalance that not all of them can join.
     """
     sessions = tuple(session_of(group, member_id) for member_id in group.members)
     if len(group.members) <= settings.max_size:
@@ -105,7 +105,7 @@ def check_delete(group: ClassicGroup) -> KafkaError | None:
 
 
 def check_offset_delete(group: ClassicGroup) -> KafkaError | None:
-    """Return why no offset of the group can be deleted; None: those of topics nobody reads can."""
+    """Return why no offset of the group can be deleted; None: those of unread topics can."""
     if group.is_empty or group.protocol_type == CONSUMER_TYPE:
         return None
     return KafkaError(
@@ -116,7 +116,7 @@ def check_offset_delete(group: ClassicGroup) -> KafkaError | None:
 
 
 def timers_of(group: ClassicGroup) -> tuple[TimerKey, ...]:
-    """All that may be set for the group; for when it is gone."""
+    """Return all timers that may be set for the group, to cancel them when it is removed."""
     group_id = group.group_id
     ids = (*group.members, *group.pending)
     sessions = (TimerKey(SESSION_TIMER, group_id, member_id) for member_id in ids)
@@ -124,9 +124,9 @@ def timers_of(group: ClassicGroup) -> tuple[TimerKey, ...]:
 
 
 def unused_since(group: ClassicGroup, commit_ms: int, *, knows_topics: bool) -> int | None:
-    """Since when an offset of the group counts as unused; None: it does not.
+    """Return since when an offset of the group counts as unused; None if it is in use.
 
-    Of topics that members read no offset expires, which the caller finds out.
+    Offsets of topics that members read do not expire, which the caller checks.
     """
     if group.protocol_type is None:
         return commit_ms  # of consumers that assign partitions to themselves

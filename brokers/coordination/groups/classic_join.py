@@ -1,7 +1,7 @@
-"""JoinGroup of a classic group: enter it, or come again, and wait for all the others.
+"""Handles JoinGroup of a classic group: joining, rejoining, and waiting for the other members.
 
-Pure: the request, the time and a new id come in. Which group takes the request, and whether its
-session timeout is allowed, has been found out before.
+Pure: takes the request, the time and a new id. The group of the request, and whether its session
+timeout is allowed, have been checked before.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ from brokers.coordination.shard import PARKED, Outcome, Ticket
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.join_group import JoinGroupRequest
 
-# From this version on a newcomer is sent back for its id first: one that loses the answer does not
-# leave a member behind that nobody is.
+# From this version on a new member has to join again with an id that it gets first: if its answer
+# is lost, no dead member remains.
 KNOWS_IDS: Final = 4
 # From this version on a leader can be told to leave the assignment as it is.
 _SKIPS_ASSIGNMENT: Final = 9
@@ -55,7 +55,7 @@ class Joining:
 
 
 def member_id_of(request: JoinGroupRequest, who: Who, unique: str) -> str:
-    """An id for a newcomer, by which people can tell who it is."""
+    """Return an id for a new member, by which people can recognize it."""
     name = request.group_instance_id or who.client_id
     # Names of clients may be longer than ids. A character that is cut in two is left out.
     shown = name.encode()[: MAX_ID_BYTES - len(unique) - 1].decode(errors="ignore")
@@ -120,7 +120,7 @@ def excess_of(request: JoinGroupRequest) -> ErrorCode | None:
 
 
 def ways_of(request: JoinGroupRequest) -> tuple[Way, ...]:
-    """What it can assign by, each name once."""
+    """Return the protocols of a join, each name once."""
     ways: dict[str, Way] = {}
     for protocol in request.protocols:
         ways.setdefault(protocol.name, Way(protocol.name, bytes(protocol.metadata)))
@@ -143,7 +143,7 @@ def _newcomer(joining: Joining, member_id: str, ways: tuple[Way, ...]) -> Classi
 def _again(
     known: ClassicMember, joining: Joining, ways: tuple[Way, ...], member_id: str
 ) -> ClassicMember:
-    # Who it is, and from where it speaks, stays as it was at its first join.
+    # Its client id and host stay as they were at its first join.
     request = joining.request
     return replace(
         known,
@@ -163,7 +163,7 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
 def _event(
     group: ClassicGroup, joining: Joining, ways: tuple[Way, ...], settings: GroupSettings
 ) -> Event:
-    """What this join is to the group."""
+    """Return the event that this join is for the group."""
     request = joining.request
     member_id, instance_id = request.member_id, request.group_instance_id
     if _is_full(group, member_id, instance_id, settings):
@@ -192,7 +192,7 @@ def _event_of_newcomer(group: ClassicGroup, joining: Joining, ways: tuple[Way, .
         return Event.JOIN_WITHOUT_ID if knows_ids else Event.JOIN_NEWCOMER
     if instance_id not in group.static_ids:
         return Event.JOIN_NEWCOMER
-    # Which protocol the members would agree on, were it to come with these.
+    # Find the protocol that the members would select if it joined with these.
     known = group.members[group.static_ids[instance_id]]
     member = replace(known, ways=ways)
     trial = replace(
@@ -215,8 +215,8 @@ def _is_full(
         case ClassicState.EMPTY:
             return False
         case ClassicState.PREPARING:
-            # Those who wait are counted, not the members: after the limit was lowered, the last
-            # ones to come back are turned away.
+            # Waiting joins are counted, not members: after the limit was lowered, the last members
+            # to rejoin are refused.
             return member_id not in group.joining and len(group.joining) >= settings.max_size
         case _:
             return member_id not in group.members and len(group.members) >= settings.max_size
@@ -240,13 +240,13 @@ def _told_its_id(draft: Draft, joining: Joining) -> Outcome[Any]:
 def _kept(
     draft: Draft, member_id: str, leader_before: str | None, joining: Joining
 ) -> Outcome[Any]:
-    """A static member is back, and its assignment still holds."""
+    """Answer a static member that is back and keeps its assignment."""
     draft.save()
     answer = joined(draft.group, member_id)
     if joining.version >= _SKIPS_ASSIGNMENT:
         answer.skip_assignment = member_id == draft.group.leader
     else:
-        # It must not assign, so it is not told that it leads.
+        # It must not assign, so the answer does not name it as the leader.
         answer.leader = leader_before or ""
         answer.members = []
     return draft.outcome(answer)

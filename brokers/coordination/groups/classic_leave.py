@@ -1,7 +1,7 @@
-"""LeaveGroup of a classic group: members go, or an administrator puts them out, several at once.
+"""Handles LeaveGroup of a classic group: members leave, or an administrator removes several.
 
-Pure. The group moves once for all of a request. Versions that know one member only are the
-handler's business: it makes a list of one, and its error the error of the answer.
+Pure. The group changes once for a whole request. For versions with a single member, the handler
+makes a list of one, and moves its error to the response.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def leave(
 
 
 def _event(group: ClassicGroup, identity: MemberIdentity) -> tuple[Event, str]:
-    """What a leave is to the group, and whose."""
+    """Return the event that a leave is for the group, and the member."""
     member_id, instance_id = identity.member_id, identity.group_instance_id
     if not member_id:
         # Administrators know a static member by its instance.

@@ -1,7 +1,7 @@
-"""What members of classic groups ask for, as operations of a shard.
+"""Turns requests of members of classic groups into operations of a shard.
 
-Finds the group that a request is about and hands it on. A group of the consumer protocol without
-members gives way to a classic one; one with members takes in classic ones.
+Finds the group of a request and passes the request on. A classic group replaces a group of the
+consumer protocol without members; one with members accepts classic members.
 """
 
 from collections.abc import Sequence

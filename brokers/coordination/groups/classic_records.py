@@ -1,7 +1,7 @@
-"""A classic group to its record and back: what of it outlives the broker.
+"""Converts a classic group to its record and back.
 
-Knows the meaning of the fields, and not their bytes. Only a group that is stable or empty is
-written, so one that is read is either.
+Knows the meaning of the fields, but not their bytes. Only a group that is stable or empty is
+written, so a group that is read is one of these.
 """
 
 from brokers.coordination.groups.classic import ClassicGroup, ClassicMember, Way, counted
@@ -12,7 +12,7 @@ from brokers.coordination.shard import Record
 
 
 def written(group: ClassicGroup) -> Record:
-    """The record of a group as it is."""
+    """Return the record of a group."""
     members = [
         GroupMetadataMember(
             member_id=member_id,
@@ -38,7 +38,7 @@ def written(group: ClassicGroup) -> Record:
 
 
 def restored(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group of a record. Of a member's protocols only the chosen one was written."""
+    """Return the group of a record, which has only the selected protocol of each member."""
     members = {member.member_id: _member(member, value.protocol) for member in value.members}
     return ClassicGroup(
         group_id=group_id,
@@ -47,7 +47,7 @@ def restored(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         generation=value.generation,
         protocol_type=value.protocol_type or None,
         protocol=value.protocol,
-        # A record of somebody else's may name a leader that it does not list.
+        # A record of another implementation may name a leader that it does not list.
         leader=value.leader if value.leader in members else next(iter(members), None),
         members=members,
         static_ids={
@@ -61,7 +61,7 @@ def restored(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 
 def _member(member: GroupMetadataMember, protocol: str | None) -> ClassicMember:
-    # Records before version 1 know one timeout for both.
+    # Records before version 1 have one timeout for both.
     rebalance_ms = member.rebalance_timeout_ms
     return ClassicMember(
         member_id=member.member_id,

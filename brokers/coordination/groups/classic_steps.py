@@ -1,8 +1,8 @@
-"""The steps that the operations on a classic group are made of: add, remove, prepare, complete.
+"""Provides the steps of operations on a classic group: add, remove, prepare, complete.
 
-Pure: a `Draft` holds the next value of one group while one operation works it out, and gathers what
-else should become of it. Nothing has happened until its outcome is applied. What an event does in
-which state is not known here: `follow` takes an edge of the table.
+Pure: a `Draft` holds the next value of one group while an operation computes it, and collects the
+rest of the outcome. Nothing changes until the outcome is applied. The effect of an event in a state
+is not decided here: `follow` takes an edge of the table.
 """
 
 from collections.abc import Collection, Mapping
@@ -47,7 +47,7 @@ Value = TypeVar("Value")
 
 
 class Draft:
-    """Belongs to one operation, which asks for the outcome at its end."""
+    """Belongs to one operation, which takes the outcome at its end."""
 
     def __init__(self, group: ClassicGroup, *, settings: GroupSettings, now_ms: int) -> None:
         self.group = group
@@ -60,7 +60,7 @@ class Draft:
     def outcome(
         self, response: Answer | Parked | None = None, ticket: Ticket = NOBODY
     ) -> Outcome[Any]:
-        """What has been worked out; a reply to the operation's own ticket is its response."""
+        """Return the outcome; a reply to the operation's own ticket is its response."""
         replies = self._replies
         if ticket != NOBODY:
             own = [reply.answer for reply in replies if reply.ticket == ticket]
@@ -79,7 +79,7 @@ class Draft:
         self.group = replace(self.group, **cast(dict[str, Any], fields))
 
     def follow(self, edge: Edge) -> None:
-        """Does what the table says about the group once the event's own change is made."""
+        """Do the table's next step for the group, after the event's own change is made."""
         match edge.then:
             case Then.REBALANCE:
                 self.prepare()
@@ -97,7 +97,7 @@ class Draft:
         assert allowed, f"{self.group.state.value} is none of {edge.states}"
 
     def add(self, member: ClassicMember, protocol_type: str, ticket: Ticket) -> None:
-        """Takes in a newcomer that waits for the answer to its join."""
+        """Add a new member, which waits for the answer to its join."""
         group = self.group
         member_id = member.member_id
         assert member_id not in group.members, f"{member_id!r} is a member already"
@@ -112,12 +112,12 @@ class Draft:
             pending=group.pending - {member_id} if group.pending else group.pending,
             first_delay=delay and delay._replace(has_newcomers=True),
         )
-        # It cannot send heartbeats, and a parked join shows no lost connection: one that never
-        # comes back is out after this time.
+        # It cannot send heartbeats, and a parked join does not notice a lost connection: one
+        # that never comes back is removed after this time.
         self.set_timer(SESSION_TIMER, NEW_MEMBER_JOIN_TIMEOUT_MS, member_id)
 
     def update(self, member: ClassicMember, ticket: Ticket) -> None:
-        """Takes over what a known member brings, and lets it wait for the answer to its join."""
+        """Update a known member from its join, and let it wait for the answer."""
         group = self.group
         member_id = member.member_id
         before = group.members[member_id]
@@ -134,7 +134,7 @@ class Draft:
         self.change(**fields)
 
     def exchange(self, old_id: str, member: ClassicMember) -> None:
-        """Puts a static member under its new id, at its place, with what it brings now."""
+        """Replace a static member's id and data by those of its new join, at the same place."""
         group = self.group
         new_id = member.member_id
         before = group.members[old_id]
@@ -165,7 +165,7 @@ class Draft:
         self.set_timer(SESSION_TIMER, member.session_timeout_ms, new_id)
 
     def remove(self, member_ids: Collection[str]) -> None:
-        """Puts members out; what they wait for is answered UNKNOWN_MEMBER_ID."""
+        """Remove members; their waiting requests are answered with UNKNOWN_MEMBER_ID."""
         group = self.group
         gone = [group.members[member_id] for member_id in member_ids]
         for member_id in member_ids:
@@ -190,13 +190,13 @@ class Draft:
         )
 
     def forget(self, *pending_ids: str) -> None:
-        """Takes back ids with which nobody has come."""
+        """Drop issued ids with which no member has joined."""
         self.change(pending=self.group.pending.difference(pending_ids))
         for pending_id in pending_ids:
             self.cancel_timer(SESSION_TIMER, pending_id)
 
     def prepare(self) -> None:
-        """Begins a rebalance: everybody has to join."""
+        """Begin a rebalance: all members have to join."""
         group = self.group
         if group.state is ClassicState.COMPLETING:
             for member_id, ticket in group.syncing.items():
@@ -229,7 +229,7 @@ class Draft:
         self.set_timer(JOIN_TIMER, delay_ms)
 
     def complete(self) -> None:
-        """Ends the first half of a rebalance: those who have joined are the next generation."""
+        """End the first half of a rebalance: the joined members form the next generation."""
         group = self.group
         self.cancel_timer(JOIN_TIMER)
         late = [
@@ -243,8 +243,8 @@ class Draft:
         if not group.members:
             self._become_empty()
         elif not group.joining:
-            # Only static members are left, who may come back without a rebalance. Nobody can lead
-            # until one of them does, or until their sessions are over.
+            # Only static members are left, which may come back without a rebalance. There is no
+            # leader until one of them does, or until their sessions are over.
             self.change(first_delay=None)
             self.set_timer(JOIN_TIMER, group.rebalance_timeout_ms)
         else:
@@ -275,7 +275,7 @@ class Draft:
         )
         leader = self.group.leader
         assert leader is not None, f"group {group.group_id!r} has members and no leader"
-        # The leader's answer first: all the others wait for what it makes of it.
+        # The leader's answer first: all the others wait for its assignment.
         for member_id in (leader, *(known for known in group.members if known != leader)):
             found = waiting.get(member_id)
             if found is not None:
@@ -284,13 +284,13 @@ class Draft:
         self.set_timer(SYNC_TIMER, group.rebalance_timeout_ms)
 
     def settle(self, assignments: Mapping[str, bytes]) -> None:
-        """Ends a rebalance: the assignment is written, and the group stable."""
+        """End a rebalance: write the assignment, and make the group stable."""
         assigned = {member_id: assignments.get(member_id, b"") for member_id in self.group.members}
         self._enter(ClassicState.STABLE, assignments=assigned)
         self.save()
 
     def save(self) -> None:
-        """Writes the present value down."""
+        """Write the current value of the group."""
         self._records.append(written(self.group))
 
     def _enter(self, state: ClassicState, **fields: object) -> None:

@@ -1,7 +1,7 @@
-"""SyncGroup of a classic group, and what else a member of a generation says: heartbeat, commit.
+"""Handles SyncGroup, heartbeats and checks of commits of a classic group.
 
-Pure. The leader's sync is the only one that writes: once its assignment is safe, all members who
-wait for it are answered. Of a commit only the right to make it is looked at here.
+Pure. Only the leader's sync writes: once its assignment is safe, all members that wait for it are
+answered. Of a commit, only the right to make it is checked here.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ def sync(
     draft.settle({given.member_id: bytes(given.assignment) for given in request.assignments})
     for waiting_id, waiting in syncing.items():
         draft.reply(waiting, synced(draft.group, waiting_id))
-        # What ran out while it waited was ignored, and it has not been able to speak.
+        # Timeouts while it waited were ignored, since it could not send requests.
         draft.restart_session(waiting_id)
     draft.follow(edge)
     return draft.outcome(PARKED, ticket)
@@ -80,14 +80,14 @@ def _has_synced(draft: Draft, member_id: str) -> None:
 
 
 def heartbeat(group: ClassicGroup | None, request: HeartbeatRequest) -> Outcome[Any]:
-    """Changes nothing but a timer, so it waits for no record."""
+    """Handle a heartbeat, which changes only a timer, so it waits for no record."""
     if group is None:
         return Outcome(response=HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     member_id = request.member_id
     wrong = event_of_call(group, member_id, request.group_instance_id, request.generation_id)
     if wrong is not None:
         return Outcome(response=HeartbeatResponse(error_code=edge_of(group.state, wrong).error))
-    # Whoever learns of a rebalance has shown that it lives, too.
+    # A member that learns of a rebalance has also shown that it is alive.
     return Outcome(
         response=HeartbeatResponse(error_code=edge_of(group.state, Event.HEARTBEAT).error),
         timers=(session_of(group, member_id),),
@@ -116,6 +116,6 @@ def check_commit(
 
 
 def session_of(group: ClassicGroup, member_id: str) -> SetTimer:
-    """A session that begins anew, as it does with everything that a member is heard of by."""
+    """Return the timer that restarts a session, as every request of a member does."""
     key = TimerKey(SESSION_TIMER, group.group_id, member_id)
     return SetTimer(key, group.members[member_id].session_timeout_ms)

@@ -1,9 +1,9 @@
 """Builds the lists and descriptions of groups that admin clients request.
 
 Pure: reads what a shard has committed, and changes nothing. Knows the answers of ListGroups,
-DescribeGroups and ConsumerGroupDescribe, and not which groups a request is about. A consumer that
-assigns partitions to itself leaves offsets and no group; it is shown as an empty one without a
-type, as Kafka shows it.
+DescribeGroups and ConsumerGroupDescribe, but not the groups of a request. A consumer that assigns
+partitions to itself leaves offsets and no group; these are shown as an empty group without a type,
+as in Kafka.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,29 +25,29 @@ CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 # The state of offsets without a group.
 EMPTY: Final = ClassicState.EMPTY.value
-# The state of what is not there, or not of the kind that was asked for.
+# The state of a group that does not exist, or is not of the requested kind.
 DEAD: Final = "Dead"
 
-# From this version on DescribeGroups has a code and a sentence for what is not there.
+# From this version on DescribeGroups has an error code and message for missing groups.
 _KNOWS_NOT_FOUND: Final = 6
-# What ConsumerGroupDescribe calls a member that speaks this protocol, or one that is not known.
+# ConsumerGroupDescribe's types of a member by its protocol, and of an unknown one.
 _CLASSIC_MEMBER, _CONSUMER_MEMBER, _UNKNOWN_MEMBER = 0, 1, -1
 
-# About what the ids of a member, and of a topic that is assigned, take in an answer.
+# The approximate bytes of the ids of a member, and of an assigned topic, in a response.
 _MEMBER_BYTES: Final = 128
 _TOPIC_BYTES: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which groups a list is about, in lower case; nothing named means all."""
+    """The filters of a list of groups, in lower case; an empty one matches all."""
 
     states: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, states: Collection[str], types: Collection[str]) -> "Filters":
-        """Clients spell them as they like."""
+        """Make filters from a request, in any case."""
         return cls(frozenset(map(str.lower, states)), frozenset(map(str.lower, types)))
 
     def let_through(self, group: ListedGroup) -> bool:
@@ -57,7 +57,7 @@ class Filters:
 
 
 def listed(shard: GroupShard) -> Iterator[ListedGroup]:
-    """All groups of a shard as it is now, however slowly they are taken."""
+    """Yield all groups that a shard has now, even if the caller takes them slowly."""
     groups, with_offsets = tuple(shard.groups()), tuple(shard.offsets.groups())
     known = set()
     for group in groups:
@@ -89,7 +89,7 @@ def _listed(group: Group) -> ListedGroup:
 
 
 def described(shard: GroupShard, group_id: str, version: int) -> describe_groups.DescribedGroup:
-    """A classic group; what is none is dead, and older clients take that for an answer."""
+    """Describe a classic group; any other is dead, which older clients accept as an answer."""
     group = shard.group(group_id)
     if isinstance(group, ClassicGroup):
         return _classic(group)
@@ -103,7 +103,7 @@ def described(shard: GroupShard, group_id: str, version: int) -> describe_groups
 
 
 def described_consumer(shard: GroupShard, group_id: str) -> consumer_group_describe.DescribedGroup:
-    """A group of the consumer protocol; KafkaError for another one, and for none."""
+    """Describe a group of the consumer protocol; KafkaError for another one, or for none."""
     group = shard.group(group_id)
     if not isinstance(group, ConsumerGroup):
         is_other = group is not None or bool(shard.offsets.of(group_id))
@@ -122,7 +122,7 @@ def described_consumer(shard: GroupShard, group_id: str) -> consumer_group_descr
 
 
 def size_of(group: describe_groups.DescribedGroup) -> int:
-    """About how many bytes a description takes in an answer."""
+    """Return the approximate size of a description in a response, in bytes."""
     return sum(
         _MEMBER_BYTES + len(member.member_metadata) + len(member.member_assignment)
         for member in group.members
@@ -130,7 +130,7 @@ def size_of(group: describe_groups.DescribedGroup) -> int:
 
 
 def size_of_consumer(group: consumer_group_describe.DescribedGroup) -> int:
-    """The same for a group of the consumer protocol."""
+    """Return the same for a group of the consumer protocol."""
     size = 0
     for member in group.members:
         size += _MEMBER_BYTES + sum(map(len, member.subscribed_topic_names))
@@ -141,7 +141,7 @@ def size_of_consumer(group: consumer_group_describe.DescribedGroup) -> int:
 
 
 def _classic(group: ClassicGroup) -> describe_groups.DescribedGroup:
-    # Outside of a generation nothing is agreed on, so there is no protocol to show metadata of.
+    # Outside of a generation no protocol is selected, so there is no metadata to show.
     protocol = group.protocol if group.state is ClassicState.STABLE else None
     return describe_groups.DescribedGroup(
         group_id=group.group_id,
@@ -200,7 +200,7 @@ def _assignment(
 
 
 def _absent(group_id: str, kind: str, *, is_other: bool) -> str:
-    # Tools show these sentences to people, who know them from Kafka.
+    # Tools show these messages to users, who know them from Kafka.
     return (
         f"Group {group_id} is not a {kind} group." if is_other else f"Group {group_id} not found."
     )

@@ -1,11 +1,11 @@
 """Notes by name what has changed in a shard since the last look.
 
-Knows no reader and no form of what is told. While nobody watches nothing is noted; a watched shard
-pays one entry of a dict for each offset that is committed. Beyond a bound it notes nothing more,
-and whoever watches reads the shard as a whole.
+Knows neither readers nor their format. Without a watcher nothing is noted; a watched shard needs
+one dict entry for each committed offset. Beyond a limit it notes nothing more, and the watcher
+reads the shard as a whole.
 
-Rebalances and commits are counted all the time, in one tally for all shards of a broker: a shard
-that moves away must not take what it has counted with it.
+Rebalances and commits are always counted, in one tally for all shards of a broker: a shard that
+moves away must not take its counts along.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from brokers.coordination.groups.classic import ClassicGroup
 from brokers.coordination.groups.modern import ConsumerGroup
 from brokers.coordination.groups.offsets import Place
 
-# Names that are noted between two looks, in all shards of a broker: some 10 MB.
+# Names that are noted between two reads, in all shards of a broker: some 10 MB.
 MAX_FACTS: Final = 50_000
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup
@@ -33,23 +33,23 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Which groups, and which committed offsets, are others than before, or gone."""
+    """The groups and committed offsets that have changed or are gone."""
 
     groups: Collection[str]
     commits: Collection[CommitKey]
 
 
 class Facts:
-    """Belongs to one shard, which says what happens to it."""
+    """Belongs to one shard, which reports its changes."""
 
     __slots__ = ("_commits", "_counted", "_groups", "_limit", "rebalances")
 
     def __init__(self) -> None:
         # By group that exists, since the shard was loaded.
         self.rebalances: dict[str, int] = {}
-        # Nothing is counted of what is only read again.
+        # Records that are only replayed are not counted.
         self._counted: Tally | None = None
-        # None while nobody watches, and once there was too much to note.
+        # None without a watcher, and once there was too much to note.
         self._commits: dict[CommitKey, None] | None = None
         self._groups: dict[str, None] = {}
         self._limit = 0
@@ -57,14 +57,14 @@ class Facts:
     # -- for whoever looks -----------------------------------------------------------------------
 
     def watch(self, limit: int) -> None:
-        """Notes changes from now on: up to `limit` offsets, and as many groups."""
+        """Note changes from now on: up to `limit` offsets, and as many groups."""
         self._commits, self._groups, self._limit = {}, {}, limit
 
     def unwatch(self) -> None:
         self._commits, self._groups = None, {}
 
     def take(self, limit: int) -> Changed | None:
-        """What has changed since the last look, which ends here; None where that is not known."""
+        """Return and clear the changes since the last call; None if they are not known."""
         commits, groups = self._commits, self._groups
         self.watch(limit)
         return None if commits is None else Changed(groups, commits)
@@ -72,11 +72,11 @@ class Facts:
     # -- for the shard ---------------------------------------------------------------------------
 
     def count(self, tally: Tally) -> None:
-        """The shard is loaded: what happens from now on is news."""
+        """Begin to count; called once the shard is loaded."""
         self._counted = tally
 
     def committed(self, group_id: str, place: Place) -> None:
-        """An offset was committed. Called for each, also while a shard is read."""
+        """Note a committed offset. Called for each, also while a shard is loaded."""
         if self._counted is not None:
             self._counted.commits += 1
         if self._commits is not None:
@@ -91,14 +91,14 @@ class Facts:
                 self.unwatch()
 
     def group_changed(self, group_id: str) -> None:
-        """Something of a group is different, or it is gone."""
+        """Note that a group has changed, or is gone."""
         if self._commits is not None:
             self._groups[group_id] = None
             if len(self._groups) > self._limit:
                 self.unwatch()
 
     def group_became(self, group_id: str, before: Group | None, after: Group) -> None:
-        """One value took the place of another; a higher number among members is a rebalance."""
+        """Note a group's new value; a higher number with members counts as a rebalance."""
         if self._counted is not None and after.members:
             old = 0 if before is None else number_of(before)
             if number_of(after) > old:
@@ -107,11 +107,11 @@ class Facts:
         self.group_changed(group_id)
 
     def group_gone(self, group_id: str) -> None:
-        """Its rebalances are forgotten with it."""
+        """Note that a group is gone, and drop its count of rebalances."""
         self.rebalances.pop(group_id, None)
         self.group_changed(group_id)
 
 
 def number_of(group: Group) -> int:
-    """What grows when the members of a group are given their partitions anew."""
+    """Return the number that grows with each new assignment of a group."""
     return group.epoch if isinstance(group, ConsumerGroup) else group.generation

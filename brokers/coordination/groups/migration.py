@@ -1,8 +1,8 @@
-"""A group that changes its protocol while it is used: from the classic one to KIP-848, and back.
+"""Changes the protocol of a group while it is used: from the classic one to KIP-848, and back.
 
-Pure: a group in, an outcome out, of which the caller's own change is a part. A member never has
-more after the change than it had before, so no partition gets a second owner by it. Knows no
-request.
+Pure: takes a group and returns an outcome that includes the caller's own change. A member never has
+more partitions after the change than before, so no partition gets a second owner by it. Knows no
+requests.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -109,7 +109,7 @@ def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[
 
 
 def _checked(group: ClassicGroup, settings: GroupSettings) -> Mapping[str, Subscription]:
-    """What each member is subscribed to; KafkaError if the group has to stay as it is."""
+    """Return the subscription of each member; KafkaError if the group cannot change."""
     if not settings.migration_policy.allows_upgrade:
         raise _kept(group, Obstacle.DISABLED)
     if group.protocol_type != CONSUMER_TYPE:
@@ -117,7 +117,7 @@ def _checked(group: ClassicGroup, settings: GroupSettings) -> Mapping[str, Subsc
     if len(group.members) > min(settings.consumer_max_size, MAX_MEMBERS):
         raise _kept(group, Obstacle.TOO_LARGE)
     found: dict[str, Subscription] = {}
-    # Members mostly say the same.
+    # Most members have the same subscription.
     read: dict[bytes, Subscription | None] = {}
     for member_id, member in group.members.items():
         # Before the first generation no protocol is chosen, and who came since the last one may not
@@ -178,7 +178,7 @@ def _hold(held: dict[str, set[int]], wanted: NamedPartitions, taken: dict[str, s
 
 
 def _is_all_read(taken: Mapping[str, set[int]], names: Iterable[str], image: ClusterImage) -> bool:
-    """Tell whether somebody has each partition of these topics."""
+    """Tell whether each partition of these topics has an owner."""
     return all(
         taken.get(name, set()).issuperset(range(len(image.topics[name].partitions)))
         for name in names
@@ -221,7 +221,7 @@ def _as_modern(
 
 
 def _sent_back(group: ClassicGroup) -> Iterator[Reply]:
-    """Those who wait for others join again, and find the coordinator's assignment."""
+    """Answer waiting members so that they join again, and get the coordinator's assignment."""
     error = ErrorCode.REBALANCE_IN_PROGRESS
     for member_id, waiting in group.joining.items():
         yield Reply(waiting.ticket, join_refused(error, member_id))
@@ -230,7 +230,7 @@ def _sent_back(group: ClassicGroup) -> Iterator[Reply]:
 
 
 def may_downgrade(left: Collection[ConsumerMember], settings: GroupSettings) -> bool:
-    """Tell whether a group of which these are left goes on as a classic one."""
+    """Tell whether a group with these remaining members continues as a classic one."""
     sides = [member.classic for member in left if member.classic is not None]
     if not sides or len(sides) != len(left) or len(left) > settings.max_size:
         return False
@@ -275,7 +275,7 @@ def downgraded(
 
 
 def _tombstones(group: ConsumerGroup) -> Iterator[Change]:
-    """What deletes a group with its members, in the order that replay insists on."""
+    """Return records that delete a group with its members, in the order that replay requires."""
     members = tuple(group.members)
     for member_id in members:
         yield MemberStands(member_id, None)
@@ -319,7 +319,7 @@ def _as_classic(
 
 
 def _reading(member: ConsumerMember) -> TopicPartitions:
-    """What a member may be reading: what it has, and what it has not given up yet."""
+    """Return what a member may be reading: its partitions, and those it has not revoked yet."""
     found: dict[bytes, frozenset[int]] = {}
     for given in (member.assigned, member.revoking):
         for topic_id, numbers in given.items():
@@ -344,7 +344,7 @@ def _as_classic_member(member: ConsumerMember) -> ClassicMember:
 def assignment_bytes(
     partitions: Mapping[bytes, Iterable[int]], metadata: bytes, image: ClusterImage
 ) -> bytes:
-    """An assignment for a member with this subscription, in the version in which it wrote that."""
+    """Encode an assignment for a member, in the version of its subscription."""
     named = {
         name: frozenset(numbers)
         for topic_id, numbers in partitions.items()

@@ -1,8 +1,8 @@
-"""What members of the classic protocol meet in a group of the consumer protocol, as a table.
+"""Defines, as a table, how a group of the consumer protocol handles classic members' requests.
 
-Pure, and knows no group: `modern_classic` finds out which event a request is and looks up what is
-to be done; `migration` says by `Obstacle` why a group keeps its protocol. docs/groups.md shows
-both.
+Pure, and knows no group: `modern_classic` determines the event of a request and looks up the
+action; `migration` gives the reason why a group keeps its protocol as an `Obstacle`. docs/groups.md
+shows both.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""A group of the consumer protocol (KIP-848) and its members, as values that never change.
+"""Defines a group of the consumer protocol (KIP-848) and its members as immutable values.
 
-Knows no request, no record and no rule of the protocol. What a group could compute from its members
-(who owns a partition, how many subscribe to a topic) stands beside them, so that a heartbeat does
-not look at a thousand members; only `modern_changes.Draft` makes a new group from an old one.
+Knows no request, no record and no rule of the protocol. Values that follow from the members (owners
+of partitions, the number of subscribers of a topic) are stored too, so that a heartbeat does not
+read a thousand members; only `modern_changes.Draft` makes a new group from an old one.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from brokers.coordination.groups.values import TopicPartitions, Who
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Epochs that a member sends to say something else.
+# Epochs in requests that have a special meaning.
 JOINS: Final = 0
 LEAVES: Final = -1
 LEAVES_FOR_A_WHILE: Final = -2  # a static member that will be back
@@ -26,7 +26,7 @@ LEAVES_FOR_A_WHILE: Final = -2  # a static member that will be back
 # first assignment has an epoch by then, and it is not the one that joins.
 FIRST_EPOCH: Final = 1
 
-# Partitions with the epoch in which the member was given each: topic id → partition → epoch.
+# Partitions with the epoch in which the member got each: topic id → partition → epoch.
 Given: TypeAlias = Mapping[bytes, Mapping[int, int]]
 
 NOBODY: Final = Who("", "")
@@ -35,7 +35,7 @@ NO_PARTITIONS: Final[TopicPartitions] = MappingProxyType({})
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target; the numbers stand in records."""
+    """The progress of a member towards its target; records contain the numbers."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1  # must give up partitions before it may go on
@@ -49,7 +49,7 @@ class MemberState(IntEnum):
 
 
 class GroupState(Enum):
-    """What clients are told about a group."""
+    """The state of a group that clients see."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -59,7 +59,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicSide:
-    """What a member said that speaks the classic protocol in a group of the consumer protocol."""
+    """The classic part of a member that uses the classic protocol in a group of the new one."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -67,7 +67,7 @@ class ClassicSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """One member: what it said of itself, then where it stands."""
+    """One member: the data from its requests, then its position."""
 
     id: str
     instance_id: str | None = None
@@ -82,7 +82,7 @@ class ConsumerMember:
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
     assigned: Given = field(default_factory=lambda: NOTHING_GIVEN)
-    # To be given up, and still the member's.
+    # To be revoked, and still owned by the member.
     revoking: Given = field(default_factory=lambda: NOTHING_GIVEN)
 
     @property
@@ -92,7 +92,7 @@ class ConsumerMember:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRegex:
-    """What a regular expression of a group matched, at a version of the cluster."""
+    """The topics that a regular expression of a group matched, at a version of the cluster."""
 
     topics: frozenset[str]
     version: int
@@ -105,7 +105,7 @@ def _nothing() -> Mapping[K, V]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroup:
-    """See the module. What records hold comes first, then what follows from it."""
+    """See the module. First the fields that records hold, then those that follow from them."""
 
     id: str
     epoch: int = FIRST_EPOCH
@@ -115,7 +115,7 @@ class ConsumerGroup:
     members: Mapping[str, ConsumerMember] = field(default_factory=_nothing)
     targets: Mapping[str, TopicPartitions] = field(default_factory=_nothing)
     regexes: Mapping[str, ResolvedRegex] = field(default_factory=_nothing)
-    # An older Kafka described the topics in a record of its own; it goes with the next epoch.
+    # An older Kafka described the topics in a separate record; the next epoch deletes it.
     has_old_metadata: bool = False
 
     # Follows from the members.
@@ -128,12 +128,12 @@ class ConsumerGroup:
     classic_count: int = 0
     supporters: Mapping[str, int] = field(default_factory=_nothing)
 
-    # The cluster has changed a topic of the group since the hash was made. In no record.
+    # The cluster has changed a topic of the group since the hash was made. Not in any record.
     is_metadata_stale: bool = field(default=False, compare=False)
 
     @property
     def state(self) -> GroupState:
-        """Looks at all members: for those who ask about the group, not for its own work."""
+        """The state, from all members: for descriptions of the group, not for its own work."""
         if not self.members:
             return GroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -144,7 +144,7 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str | None:
-        """The assignor that most members ask for, the first by name among equals."""
+        """The assignor that most members request, the first by name among equals."""
         votes = self.assignor_votes
         return min(votes, key=lambda name: (-votes[name], name)) if votes else None
 
@@ -161,7 +161,7 @@ class ConsumerGroup:
         return member.state is MemberState.STABLE and member.epoch == self.assignment_epoch
 
     def subscribed_names(self) -> set[str]:
-        """The names that anybody is subscribed to, whether such topics exist or not."""
+        """The names that members subscribe to, whether such topics exist or not."""
         names = set(self.name_counts)
         for regex in self.regex_counts:
             if (resolved := self.regexes.get(regex)) is not None:
@@ -170,7 +170,7 @@ class ConsumerGroup:
 
 
 def topic_names_of(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> Collection[str]:
-    """What the member is subscribed to by name; a regex that is not resolved matches nothing."""
+    """Return the member's subscribed names; a regex that is not resolved matches nothing."""
     resolved = regexes.get(member.regex) if member.regex else None
     if resolved is None or not resolved.topics:
         return member.names

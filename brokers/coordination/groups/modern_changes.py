@@ -1,8 +1,8 @@
-"""What records of a consumer group say, as values, and a group in the making that takes them in.
+"""Defines the changes in records of a consumer group, and the draft of a group that applies them.
 
 Knows no bytes: `Write` makes a record of a change. A draft begins with a group and copies a mapping
-when it is changed first, so that a thousand changes cost one copy. The same draft serves a request,
-which looks at what it has changed so far, and the replay of records; so both end in the same group.
+on its first change, so that a thousand changes cost one copy. The same draft serves a request,
+which reads its own changes so far, and the replay of records; so both end in the same group.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,7 @@ class GroupEpoch:
 
 @dataclass(frozen=True, slots=True)
 class OldMetadata:
-    """A description of topics by an older Kafka: there, or deleted (record 4)."""
+    """A description of topics by an older Kafka: present, or deleted (record 4)."""
 
     is_there: bool
 
@@ -77,7 +77,7 @@ class TargetEpoch:
 
 @dataclass(frozen=True, slots=True)
 class MemberTarget:
-    """What a member should have (record 7)."""
+    """The target assignment of a member (record 7)."""
 
     member_id: str
     target: TopicPartitions | None
@@ -85,7 +85,7 @@ class MemberTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """Where a member stands."""
+    """The position of a member: its epochs, state and partitions."""
 
     epoch: int
     previous_epoch: int
@@ -96,7 +96,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class MemberStands:
-    """Where a member stands; None deletes (record 8)."""
+    """The position of a member; None deletes it (record 8)."""
 
     member_id: str
     stand: Stand | None
@@ -104,7 +104,7 @@ class MemberStands:
 
 @dataclass(frozen=True, slots=True)
 class RegexResolved:
-    """What a regular expression matched; None deletes (record 16)."""
+    """The matches of a regular expression; None deletes them (record 16)."""
 
     regex: str
     resolved: ResolvedRegex | None
@@ -153,7 +153,7 @@ def stand_of(member: ConsumerMember) -> MemberStands:
 
 
 class _Draftable(Generic[K, V]):
-    """A mapping that is copied when it is changed first."""
+    """A mapping that is copied on its first change."""
 
     __slots__ = ("_own", "now")
 
@@ -168,7 +168,7 @@ class _Draftable(Generic[K, V]):
         return self._own
 
     def freeze(self) -> Mapping[K, V]:
-        """The mapping as it is; the next change copies it again."""
+        """Return the mapping as it is; the next change copies it again."""
         self._own = None
         return self.now
 
@@ -181,10 +181,10 @@ class _Draftable(Generic[K, V]):
 
 
 class Draft:
-    """A group in the making; belongs to one request or one replay."""
+    """A group under construction; belongs to one request or one replay."""
 
     def __init__(self, group: ConsumerGroup) -> None:
-        self._group = group  # of the numbers; mappings are taken from below
+        self._group = group  # for its numbers; the mappings are the drafts below
         self._members = _Draftable(group.members)
         self._targets = _Draftable(group.targets)
         self._regexes = _Draftable(group.regexes)
@@ -198,7 +198,7 @@ class Draft:
         self._own_owners: dict[bytes, dict[int, str]] = {}
 
     def group(self) -> ConsumerGroup:
-        """The group as it is now; the draft may go on."""
+        """Return the group as it is now; the draft may continue."""
         self._own_owners = {}
         self._group = replace(
             self._group,
@@ -230,9 +230,9 @@ class Draft:
         self._put(self._members.now.get(member.id), member)
 
     def take(self, change: Change) -> None:
-        """Takes in one change; KafkaError for one that contradicts what the group is.
+        """Apply one change; KafkaError for one that contradicts the group.
 
-        Deleting what is not there is no contradiction: compaction may have taken the value.
+        Deleting a missing value is no contradiction: compaction may have removed the value.
         """
         match change:
             case MemberStands(member_id, stand):
@@ -336,7 +336,7 @@ class Draft:
             del self._regexes.edit()[regex]
 
     def _put(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
-        """Sets a member, and what follows from it in the group."""
+        """Set a member, and the group's fields that follow from it."""
         either = new or old
         assert either is not None, "a member is put or taken away"
         self._own(either.id, old, new)  # first, for it may refuse

@@ -1,8 +1,8 @@
-"""Members of the classic protocol in a group of the consumer protocol.
+"""Handles members of the classic protocol in a group of the consumer protocol.
 
 Such a member neither waits for others nor assigns: its join takes it one step towards its target,
-as a heartbeat does for the others, and its sync tells what it has then. Its generation is its
-epoch. Pure; what the requests are to the group is looked up in `mixed_states`.
+as a heartbeat does for the others, and its sync returns its partitions then. Its generation is its
+epoch. Pure; `mixed_states` has the effects of requests on the group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ _NO_PROTOCOL: Final = ("", b"")
 
 
 def join(group: ConsumerGroup, joining: Joining, place: Place, now_ms: int) -> Outcome[Any]:
-    """Takes a member one step towards its target; the group has members.
+    """Take a member one step towards its target; the group has members.
 
     The last member of the consumer protocol may be the one that comes back as a classic one, under
     its instance id: then the group becomes a classic one.
@@ -103,7 +103,7 @@ def join(group: ConsumerGroup, joining: Joining, place: Place, now_ms: int) -> O
 def sync(
     group: ConsumerGroup, request: SyncGroupRequest, place: Place, now_ms: int
 ) -> Outcome[Any]:
-    """What is the member's own now; it may read as soon as it has the answer."""
+    """Answer with the member's current partitions, which it may read from then on."""
     event = _event_of_sync(group, request, place, now_ms)
     error = MEETINGS[event].error
     if event is MixedEvent.SYNC_BEHIND:
@@ -129,7 +129,7 @@ def sync(
 def heartbeat(
     group: ConsumerGroup, request: HeartbeatRequest, place: Place, now_ms: int
 ) -> Outcome[Any]:
-    """Changes nothing but timers, so it waits for no record."""
+    """Handle a heartbeat, which changes only timers, so it waits for no record."""
     event = _event_of_call(
         group, request.member_id, request.group_instance_id, request.generation_id
     )
@@ -145,7 +145,7 @@ def heartbeat(
 def leave(
     group: ConsumerGroup, identities: Sequence[MemberIdentity], place: Place, now_ms: int
 ) -> Outcome[Any]:
-    """Takes out all that are named and are there, whichever protocol they speak.
+    """Remove all named members that exist, regardless of their protocol.
 
     An administrator names static members by their instances alone, as in a classic group.
     """
@@ -200,7 +200,7 @@ def _supports(group: ConsumerGroup, request: JoinGroupRequest, ways: Sequence[Wa
 def _event_of_call(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
 ) -> MixedEvent | None:
-    """What is wrong with a sync or a heartbeat; None if nothing is."""
+    """Return what is wrong with a sync or a heartbeat; None if nothing is."""
     if instance_id is not None:
         known = group.instances.get(instance_id)
         if known is None:
@@ -230,7 +230,7 @@ def _event_of_sync(
         name,
     }:
         return MixedEvent.SYNC_MISFIT
-    # One that has to give up partitions is told so by what it gets.
+    # A member that has to revoke partitions learns it from its assignment.
     is_giving_up = member.state is MemberState.UNREVOKED_PARTITIONS
     if not is_giving_up and _is_behind(group, member, place, now_ms):
         return MixedEvent.SYNC_BEHIND
@@ -262,14 +262,14 @@ def _is_behind(group: ConsumerGroup, member: ConsumerMember, place: Place, now_m
 def _has_to_join(group: ConsumerGroup, member: ConsumerMember, place: Place, now_ms: int) -> bool:
     if member.state is MemberState.UNREVOKED_PARTITIONS or _is_behind(group, member, place, now_ms):
         return True
-    # Where all members are classic, nobody else would notice that topics have changed.
+    # If all members are classic, only this check notices that topics have changed.
     if group.is_metadata_stale and group.classic_count == len(group.members):
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not _waits(group, member)
 
 
 def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Tell whether somebody still has a partition of the member's target."""
+    """Tell whether another member still has a partition of the member's target."""
     for topic_id, numbers in group.targets.get(member.id, {}).items():
         owners, assigned = group.owners.get(topic_id, {}), member.assigned.get(topic_id, {})
         if any(number in owners and number not in assigned for number in numbers):
@@ -326,7 +326,7 @@ def _came_back(
         member = reconcile_member(step, member, owned, place)
     group = step.group
     left = tuple(group.members.values())
-    # The target is what a classic member may read at once: nobody else may have any of it.
+    # A classic member may read its target at once: no other member may have any of it.
     is_settled = group.epoch == group.assignment_epoch and all(map(group.is_settled, left))
     response = _joined(member, group.epoch)
     return downgraded(step, left, place, now_ms, response, rebalances=has_changed or not is_settled)
