@@ -5,14 +5,13 @@ stay until `.venv` is created again.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 
 from cli.environment import EXTRAS, Environment
 from cli.installer import InstallError
-from spark_integration.jobs import class_archive
-from spark_integration.jobs.errors import SparkError
+from cli.spark_classes import store_classes
 from spark_integration.jobs.java import machine_java
 
 
@@ -32,8 +31,13 @@ def list_extras() -> None:
 
 
 @extras.command
+@click.option(
+    "--without-classes",
+    is_flag=True,
+    help="Leave `./samsa spark store-classes` for later, which takes half a minute.",
+)
 @click.argument("names", nargs=-1, required=True)
-def install(names: tuple[str, ...]) -> None:
+def install(names: tuple[str, ...], *, without_classes: bool) -> None:
     """Install extras by name; workers that run find them."""
     unknown = [name for name in names if name not in EXTRAS]
     if unknown:
@@ -47,20 +51,8 @@ def install(names: tuple[str, ...]) -> None:
         except InstallError as error:
             raise click.ClickException(f"{name}: {error}") from error
         click.echo(f"{name} is installed; workers that run find it")
-    if "spark" in names:
-        store_classes(os.environ)
-
-
-def store_classes(environment: Mapping[str, str]) -> None:
-    """Store Spark's classes for Java, unless they are; without them Spark only starts slower."""
-    file = class_archive.wanted_file(environment)
-    if file is None:
-        return
-    click.echo("storing Spark's classes, so that it starts in half the time; takes half a minute")
-    try:
-        class_archive.make(file, environment)
-    except SparkError as error:
-        click.echo(f"Spark will start slower: {error}", err=True)
+    if "spark" in names and not without_classes:
+        store_classes()
 
 
 def with_needs(names: Sequence[str]) -> list[str]:

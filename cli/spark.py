@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from cli.home import HOME_OPTION
+from cli.spark_classes import store_classes
 from cli.spark_examples import list_examples, run_example
 from cli.version import VERSION
 from spark_integration.jobs import programs
@@ -63,6 +64,12 @@ def package(out: Path) -> None:
         raise click.ClickException(
             f"cannot write to {out}: {error.strerror or error}; name another folder with --out"
         ) from error
+
+
+@spark.command("store-classes")
+def store() -> None:
+    """Store Spark's classes for Java, so that it starts in half the time; installing does so."""
+    store_classes()
 
 
 @spark.command

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Final
@@ -25,7 +25,14 @@ from brokers.supervisor.output import LogFile, Pump
 
 # The names of `./samsa extras`.
 NAMES: Final = frozenset({"parquet", "spark"})
-COMMAND: Final = (sys.executable, "-P", "-m", "cli", "extras", "install")
+COMMAND: Final = (
+    *(sys.executable, "-P", "-m", "cli"),
+    *("extras", "install", "--without-classes"),
+)
+# Runs after an installation, with which connectors work already.
+AFTERWARDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "spark": (sys.executable, "-P", "-m", "cli", "spark", "store-classes")
+}
 # How soon a requested installation begins.
 LOOK_SECONDS: Final = 0.5
 # Longer than any name: the console did not write a longer one.
@@ -57,6 +64,7 @@ class Extras:
         environment: Mapping[str, str],
         *,
         command: tuple[str, ...] = COMMAND,
+        afterwards: Mapping[str, tuple[str, ...]] = AFTERWARDS,
     ) -> None:
         self._home = home
         self._clock = clock
@@ -67,6 +75,7 @@ class Extras:
             if any(fnmatchcase(name, pattern) for pattern in VARIABLES)
         }
         self._command = command
+        self._afterwards = afterwards
         self._name = ""
         self._began_ms = 0
 
@@ -78,7 +87,8 @@ class Extras:
             if name is None:
                 await asyncio.sleep(LOOK_SECONDS)
             elif name in NAMES:
-                await self._install(name)
+                if await self._install(name) and name in self._afterwards:
+                    await self._run(self._afterwards[name], lambda _line: None)
             else:
                 self._journal.note("extra.refused", "warning", name=name)
 
@@ -104,17 +114,23 @@ class Extras:
             return None
         return name
 
-    async def _install(self, name: str) -> None:
+    async def _install(self, name: str) -> bool:
+        """Install an extra, report its progress, and return whether it is installed."""
         self._name, self._began_ms = name, self._clock.now_ms()
         self._journal.note("extra.began", "info", name=name)
         self._tell(RUNNING, "starting")
+        why = await self._run((*self._command, name), lambda line: self._tell(RUNNING, line))
+        self._end(FAILED if why else DONE, why)
+        return not why
+
+    async def _run(self, command: tuple[str, ...], tell: Callable[[str], None]) -> str:
+        """Run a program of an installation; return why it failed, or an empty text."""
         log = LogFile(self._home.log_file("extras"))
         try:
-            child = Child((*self._command, name), self._environment, folder=ROOT)
+            child = Child(command, self._environment, folder=ROOT)
         except OSError as error:
-            self._end(FAILED, f"it could not be started: {error.strerror}")
-            return
-        pump = Pump(child.output, log, lambda line: self._tell(RUNNING, line))
+            return f"it could not be started: {error.strerror}"
+        pump = Pump(child.output, log, tell)
         try:
             # A cancellation must not end the wait for the process.
             status = await asyncio.shield(child.exited)
@@ -127,10 +143,9 @@ class Extras:
             pump.close()
             log.close()
         if status == 0:
-            self._end(DONE, "")
-        else:
-            words = " / ".join(pump.last_lines)
-            self._end(FAILED, f"{how_it_ended(status)}: {words}" if words else how_it_ended(status))
+            return ""
+        words = " / ".join(pump.last_lines)
+        return f"{how_it_ended(status)}: {words}" if words else how_it_ended(status)
 
     def _end(self, state: str, line: str) -> None:
         level = "info" if state == DONE else "error"

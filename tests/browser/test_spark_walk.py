@@ -18,11 +18,13 @@ from tests.browser.visitor import visiting
 from tests.browser.walk import change_the_password, log_in
 from tests.cluster import ROOT, Cluster, running_cluster
 from tests.extras import requires
+from tests.suite.spark import SHORT_LIVED_JAVA
 
 pytestmark = [requires("chromium", "axe", "java", "spark"), pytest.mark.slow]
 
 # What the product is made of; it runs without its tests and its docs.
 LEFT_OUT = ("tests/", "docs/", "bench/")
+JAVA = {"JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA}
 # Two installations from the installer's cache take seconds; without one, Spark is built.
 INSTALL_SECONDS = 240
 # A session of Spark and its first batch take 20 s on a calm machine.
@@ -36,7 +38,7 @@ def environment() -> Mapping[str, str]:
     Where it has not, uv refuses at once, and Samsa goes on with pip.
     """
     programs = f"{os.environ['PATH']}{os.pathsep}{Path(sys.executable).parent}"
-    return {"UV_OFFLINE": "1", "PATH": programs, "SAMSA_SPARK": "local[1]"}
+    return {"UV_OFFLINE": "1", "PATH": programs, "SAMSA_SPARK": "local[1]", **JAVA}
 
 
 @pytest.fixture

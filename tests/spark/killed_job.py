@@ -14,7 +14,6 @@ from typing import Any
 
 from spark_integration.datasource.source import SamsaDataSource
 from spark_integration.jobs.session import HELD, session
-from tests.suite.spark import SHORT_LIVED_JAVA
 
 ROWS_OF_A_BATCH = 10
 
@@ -23,10 +22,7 @@ def main(bootstrap: str, topic: str, folder: Path, fatal_batch: int, fatal_momen
     spark = session(
         folder / "home",
         environment={"SAMSA_SPARK": "local[1]"},
-        settings={
-            "spark.driver.memory": "512m",
-            "spark.driver.defaultJavaOptions": SHORT_LIVED_JAVA,
-        },
+        settings={"spark.driver.memory": "512m"},
     )
     spark.dataSource.register(SamsaDataSource)
 

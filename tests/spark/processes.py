@@ -42,7 +42,7 @@ def run_program(module: str, *arguments: str, seconds: float) -> "subprocess.Com
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA},
         capture_output=True,
         text=True,
         timeout=seconds,

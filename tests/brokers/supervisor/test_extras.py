@@ -57,12 +57,15 @@ class Installing:
 
 
 @asynccontextmanager
-async def installing(folder: Path, program: str, **variables: str) -> AsyncIterator[Installing]:
+async def installing(
+    folder: Path, program: str, *, afterwards: str = "", **variables: str
+) -> AsyncIterator[Installing]:
     home = Home(folder)
     home.prepare()
     journal = Journal(LogFile(home.log_file("supervisor")), SystemClock())
     command = (sys.executable, "-c", program)
-    made = Extras(home, SystemClock(), journal, variables, command=command)
+    behind = {"spark": (sys.executable, "-c", afterwards)} if afterwards else {}
+    made = Extras(home, SystemClock(), journal, variables, command=command, afterwards=behind)
     task = asyncio.create_task(made.run())
     try:
         yield Installing(home, program)
@@ -95,6 +98,26 @@ def test_what_is_asked_for_is_installed_and_its_lines_are_told(tmp_path: Path) -
             assert not house.home.extras_mark.exists()
         log = house.home.log_file("extras").read_text(encoding="utf-8")
         assert log == "building pyspark\nof spark\ninstalled\n"
+
+    within(scenario)
+
+
+def test_an_extra_is_installed_before_what_comes_afterwards_is_done(tmp_path: Path) -> None:
+    afterwards = "print('storing classes', flush=True); import time; time.sleep(60)"
+
+    async def scenario() -> None:
+        async with installing(tmp_path, "print('one')", afterwards=afterwards) as house:
+            house.ask("parquet")
+            await house.tells(name="parquet", state="done")
+            house.ask("spark")
+            await house.tells(name="spark", state="done")
+            log = house.home.log_file("extras")
+            async with asyncio.timeout(PATIENCE):
+                while "storing classes" not in log.read_text(encoding="utf-8"):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+
+            assert house.told()["state"] == "done"
+            assert log.read_text(encoding="utf-8").count("storing") == 1
 
     within(scenario)
 
