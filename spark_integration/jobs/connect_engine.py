@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+# Read when gRPC is imported, below: its handlers for forks may block this process for a minute when
+# it starts another program.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.client.retries import DefaultPolicy
