@@ -101,9 +101,9 @@ class Feed:
     async def _refresh(self) -> None:
         """Make sure that the sample is fresh; the first caller takes a new one."""
         clock = self._context.clock
-        if self._sampling is not None:
+        # The caller that takes the sample may be cancelled; the next one takes another.
+        while self._sampling is not None:
             await asyncio.shield(self._sampling)
-            return
         if clock.monotonic() - self._sampled < FRESH_SECONDS:
             return
         self._sampling = self._context.loop.create_future()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from brokers.protocol.messages.api_versions import ApiVersionsRequest
+from brokers.server.feed import Feed
 from tests.brokers.server.express.test_late import FETCH, PRODUCE, read, write
 from tests.brokers.server.test_inspection_port import feed
 from tests.builders.logs import batch
@@ -109,5 +110,38 @@ def test_the_totals_tell_memory_disk_and_the_delay_of_the_loop(tmp_path: Path) -
             assert totals["loop_delay_p99_ms"] >= 4.096
             assert len(told["bucket_bounds_ms"]) + 1 == len(told["apis"][0][3])
             await client.close()
+
+    asyncio.run(story())
+
+
+def test_who_waits_for_a_sample_that_is_given_up_takes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.server.feed.FRESH_SECONDS", 60)
+
+    async def story() -> None:
+        async with running_broker(tmp_path, topics={"orders": 1}) as running:
+            made = Feed(running.broker.context)
+            sample, taken = made._sample, 0  # noqa: SLF001 (the one slow part)
+            stays = asyncio.Event()
+
+            async def slow() -> None:
+                nonlocal taken
+                taken += 1
+                if taken == 1:
+                    await stays.wait()
+                await sample()
+
+            monkeypatch.setattr(made, "_sample", slow)
+            first = asyncio.create_task(made.read("", 0))
+            others = [asyncio.create_task(made.read("", 0)) for _ in range(3)]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            first.cancel()
+            told = await asyncio.gather(*others)
+
+            assert taken == 2
+            assert all("orders" in "".join(pieces) for pieces in told)
+            made.close()
 
     asyncio.run(story())
