@@ -58,6 +58,8 @@ class Kind:
     needs: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # Of the classic protocol; that of the other one is the broker's.
+    session_ms: int = SESSION_MS
     # Whether the member looks after the program that is to die, and is told to kill it.
     has_victim: bool = False
     # More settings, for the member that is to be killed.
@@ -322,7 +324,7 @@ class Story:
             "topic": self._topic,
             "group": self.group,
             "protocol": kind.protocol,
-            "session_ms": SESSION_MS,
+            "session_ms": kind.session_ms,
             "per_second": self._per_second,
             "settings": {**kind.settings, **victim_settings},
         }
