@@ -72,7 +72,7 @@ def test_what_the_server_says_is_what_is_described(text: str) -> None:
 
 def test_every_frame_is_tried_described_and_in_the_guide() -> None:
     guide = HOWTO.read_text()
-    said, spoken = guide.partition("## What a client says")[2].split("## What the server says")
+    said, spoken = guide.partition("## Frames of the client")[2].split("## Frames of the server")
     rows = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
 
     def named(text: str) -> set[str]:
