@@ -1,8 +1,8 @@
-"""Appending to a log: what a producer sent, checked and placed; what a leader sent, as it is.
+"""Appends to a log: checks and places the batches of producers, writes those of leaders verbatim.
 
-Knows no readers and no time of its own. A batch is one write from the caller's buffer, and only
-then does anything here move: first the end of the log, then what is derived from the batch.
-Whatever fails before leaves the log as it was; what fails after must not take the batch back.
+Has no readers and no clock. A batch is one write from the caller's buffer. State changes only after
+that write: first the end of the log, then what is derived from the batch. A failure before the
+write leaves the log as it was; a failure after it must not take the batch back.
 """
 
 from struct import Struct
@@ -28,16 +28,16 @@ NO_LOG_APPEND_TIME: Final = -1
 # length and leader epoch, which lie in front of what the CRC covers.
 _place: Final = Struct(">qii").pack_into
 _pack_entry: Final = ENTRY.pack
-# How often index entries that wait are counted in; the part not counted is 2 KiB per log.
+# The step in which waiting index entries are reported; the unreported part is 2 KiB per log.
 _HELD_STEP: Final = 64
 
 
 class Appended:
-    """Where a batch went. A plain class, because one is made for each batch."""
+    """The position of an appended batch. A plain class, because one is made for each batch."""
 
     __slots__ = ("base_offset", "last_offset", "log_append_time_ms")
 
-    # Whether it had been appended before, and was not again.
+    # Whether the batch was in the log already and was not appended again.
     is_duplicate: ClassVar[bool] = False
 
     def __init__(self, base_offset: int, last_offset: int, log_append_time_ms: int) -> None:
@@ -47,7 +47,7 @@ class Appended:
 
 
 class AppendedBefore(Appended):
-    """Where a batch went that came a second time."""
+    """The position of a batch that a producer sent a second time."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class Appends:
         self.reconfigure()
 
     def reconfigure(self) -> None:
-        """Takes over the folder's configuration, from the next append on."""
+        """Apply the folder's configuration from the next append on."""
         config = self._folder.config
         self._rules = config.rules
         self._interval = config.index_interval_bytes
@@ -104,7 +104,7 @@ class Appends:
         self.refuse()
 
     def refuse(self) -> None:
-        """Sends the next append to `_make_room`, which finds the bounds or says what is wrong."""
+        """Send the next append to `_make_room`, which finds the bounds or raises the reason."""
         self._roll_bytes, self._roll_timestamp, self._roll_offset = CLOSED
 
     def append(
@@ -117,10 +117,10 @@ class Appends:
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> Appended:
-        """Appends the one batch that a producer or coordinator sent, as the partition's leader.
+        """Append one batch of a producer or coordinator, as the partition's leader.
 
-        The batch gets its place in the caller's buffer; KafkaError says why it was refused, and
-        NeedsInspection that its records were not `inspected`. The hottest path of the broker.
+        Patches the batch's position into the caller's buffer. Raises KafkaError if it is refused,
+        NeedsInspection if its records were not `inspected`. The hottest path of the broker.
         """
         batch = check_produced(records, self._rules, now_ms, origin, inspected)
         producer_id = batch.producer_id
@@ -179,11 +179,11 @@ class Appends:
         return Appended(offset, next_offset - 1, now_ms if self._is_stamped else NO_LOG_APPEND_TIME)
 
     def append_replicated(self, records: memoryview, *, now_ms: int) -> Appended:
-        """Appends what the leader sent, verbatim: whole batches that already have their offsets."""
+        """Append whole batches of the leader verbatim; they already have their offsets."""
         batches = check_replicated(records, expected_offset=self.end_offset)
         for batch in batches:
             if batch.is_control:
-                read_end_txn(batch)  # Refused now, if it must be, and not once it is in the log.
+                read_end_txn(batch)  # Raises now, before it is in the log.
         if batches and 0 <= batches[0].leader_epoch < self._leader_epoch:
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE,
@@ -209,11 +209,11 @@ class Appends:
         return Appended(first_offset, self.end_offset - 1, NO_LOG_APPEND_TIME)
 
     def roll(self, now_ms: int, offset: int | None = None) -> Segment:
-        """Begins a new segment at the end, or further on, at `offset`."""
+        """Begin a new segment at the end, or at a later `offset`."""
         offset = self.end_offset if offset is None else offset
         self._active = self._folder.roll(offset)
         if offset != self.end_offset:
-            # The offsets between are taken, if by nothing: a new leader must not give them out.
+            # The skipped offsets hold no records, but a new leader must not assign them.
             self.end_offset = offset
             self.tail.restart()
         self._folder.handles.waiting.forget(self)
@@ -222,7 +222,7 @@ class Appends:
         return self._active
 
     def go_on_at(self, offset: int) -> None:
-        """Takes up a log that was cut and now ends at `offset`."""
+        """Continue a log that was cut and now ends at `offset`."""
         self.end_offset = offset
         self._folder.handles.waiting.forget(self)
         self._active = self._folder.segments.active
@@ -232,16 +232,16 @@ class Appends:
         self.refuse()
 
     def write_indexes(self) -> None:
-        """Writes index entries that are held back, for a log that appends rarely."""
+        """Write waiting index entries, for a log that appends rarely."""
         if self._active.waiting:
             self._write_indexes(self._active)
 
     def unload(self) -> None:
-        """Writes what waits: the memory is needed elsewhere."""
+        """Write waiting index entries: the memory is needed elsewhere."""
         self.write_indexes()
 
     def close(self) -> None:
-        """Appends nothing any more."""
+        """Refuse all further appends."""
         self.is_closed = True
         self._folder.handles.waiting.forget(self)
         self.tail.restart()
@@ -306,7 +306,7 @@ class Appends:
     def _make_room(
         self, size: int, timestamp: int, next_offset: int, now_ms: int, offset: int
     ) -> Segment:
-        """The segment to append to, a new one if Kafka's rules say so, and its bounds from here."""
+        """Return the segment for an append and its new bounds; roll if Kafka's rules require it."""
         folder, config = self._folder, self._folder.config
         assert not self.is_closed, f"{folder.path} is closed"
         folder.refuse_broken()
@@ -339,15 +339,15 @@ class Appends:
         limit, self._roll_timestamp, self._roll_offset = bounds(
             segment, self._folder.config, self._folder.path
         )
-        # Who passes the room that was taken has to come by, too.
+        # The append that exceeds the reserved room has to come back here, too.
         self._roll_bytes = min(limit, room_ahead.bound(segment.file))
-        # Counted with those that wait already, as `_hold_entries` does.
+        # Include the entries that wait already, as `_hold_entries` does.
         waiting = len(segment.waiting) // ENTRY.size
         self._index_room = segment.index_room(self._folder.config) + waiting
         self._waiting_limit = ENTRY.size * max(1, min(_HELD_STEP, self._index_room))
 
     def _write_rest(self, segment: Segment, records: memoryview, written: int) -> None:
-        """Goes on where a write fell short, which happens when the disk is about to be full."""
+        """Continue a short write, which happens when the disk is about to be full."""
         fd, position = segment.file.fd, segment.size
         try:
             while written < len(records):
@@ -356,7 +356,7 @@ class Appends:
             raise self._folder.cut_back(segment, error) from error
 
     def _hold_entries(self, segment: Segment) -> None:
-        """Lets index entries wait on while there is room for them in memory and in the indexes."""
+        """Keep index entries waiting while memory and the indexes have room for them."""
         held = len(segment.waiting)
         limit = ENTRY.size * min(MAX_WAITING, self._index_room)
         if held >= limit:
@@ -372,7 +372,7 @@ class Appends:
             self._set_bounds(segment)
 
     def _begin_epoch(self, epoch: int, offset: int) -> None:
-        """Notes that an epoch begins, which holds whether or not its first batch can be written."""
+        """Record the start of an epoch, whether or not its first batch can be written."""
         if epoch < self._epochs.latest:
             raise KafkaError(
                 ErrorCode.FENCED_LEADER_EPOCH,

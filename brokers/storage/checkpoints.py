@@ -1,8 +1,8 @@
-"""Kafka's text checkpoints: a version line, a count line, then one entry per line.
+"""Encodes Kafka's text checkpoints: a version line, a count line, then one entry per line.
 
-Knows the form, not the meaning: whoever reads a checkpoint decides what to do without it. Reading
-is strict, because a checkpoint that is half right is worse than none; a file with a missing, extra
-or malformed line is StorageCorrupt, and its owner rebuilds from the logs.
+Checks the form only; each reader decides how to go on without a checkpoint. Reading is strict,
+because a checkpoint that is half right is worse than none; a file with a missing, extra or
+malformed line is StorageCorrupt, and its owner rebuilds it from the logs.
 """
 
 import re
@@ -21,13 +21,13 @@ MAX_INT64 = 2**63 - 1
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
-    """The bytes of a checkpoint that holds these entries."""
+    """Return the bytes of a checkpoint with these entries."""
     entries = list(lines)
     return "\n".join((VERSION, str(len(entries)), *entries, "")).encode("ascii")
 
 
 def decode_lines(data: bytes, path: str) -> list[str]:
-    """The entry lines of a checkpoint; StorageCorrupt when the frame around them is not right."""
+    """Return the entry lines of a checkpoint; StorageCorrupt if the lines around them are wrong."""
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
@@ -48,7 +48,7 @@ def decode_lines(data: bytes, path: str) -> list[str]:
 
 
 def decode_number(text: str, limit: int) -> int | None:
-    """A plain decimal from 0 to `limit`; None for anything else that Python might call a number."""
+    """Parse a plain decimal from 0 to `limit`; None for other forms that Python's `int` accepts."""
     if _NUMBER.fullmatch(text) is None:
         return None
     number = int(text)
@@ -58,7 +58,7 @@ def decode_number(text: str, limit: int) -> int | None:
 class OffsetCheckpoint:
     """One offset per partition of a log dir: recovery points, high watermarks or log starts.
 
-    Written whole and replaced atomically: after a crash the old or the new file is there.
+    Replaced atomically: after a crash, the old or the new file is there.
     """
 
     __slots__ = ("_files", "path")
@@ -68,12 +68,12 @@ class OffsetCheckpoint:
         self.path = path
 
     def write(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Replaces the checkpoint and returns once it is on the disk."""
+        """Replace the checkpoint; durable on return."""
         lines = (f"{topic} {index} {offset}" for (topic, index), offset in offsets.items())
         replace_file(self._files, self.path, encode_lines(lines))
 
     def read(self) -> dict[tuple[str, int], int]:
-        """The offsets by (topic, partition); FileNotFoundError when there is no checkpoint."""
+        """Return the offsets by (topic, partition); FileNotFoundError without a checkpoint."""
         data = read_file(self._files, self.path)
         offsets = {}
         for number, line in enumerate(decode_lines(data, self.path)):

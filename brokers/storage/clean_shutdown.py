@@ -1,7 +1,7 @@
-"""The mark that every log of a dir was flushed and closed, with the broker epoch that did it.
+"""Marks a log dir in which every log was flushed and closed, with the writing broker's epoch.
 
-Written last of all at a shutdown and taken away first of all at a start: whoever finds it may skip
-recovery, so it must never outlive the moment it speaks of (KAFKA-10471).
+Written last at a shutdown and removed first at a start. A broker that finds the mark may skip
+recovery, so the mark must never outlive that shutdown (KAFKA-10471).
 """
 
 import json
@@ -17,17 +17,17 @@ _VERSION = 0
 
 
 def write_clean_shutdown(files: Files, log_dir: str, broker_epoch: int) -> None:
-    """Marks the dir as cleanly shut down; the caller has flushed and closed every log in it."""
+    """Mark the dir as cleanly shut down; the caller has flushed and closed every log in it."""
     mark = {"version": _VERSION, "brokerEpoch": broker_epoch}
     text = json.dumps(mark, separators=(",", ":"))
     replace_file(files, os.path.join(log_dir, CLEAN_SHUTDOWN), text.encode("ascii"))
 
 
 def take_clean_shutdown(files: Files, log_dir: str) -> int | None:
-    """The broker epoch of a clean shutdown (-1 if it did not say), or None after any other end.
+    """Return the broker epoch of a clean shutdown (-1 if absent), None after any other end.
 
-    The mark is gone, durably, when this returns: a crash from here on is an unclean end. A mark
-    that cannot be understood counts as none, since recovery is always right and only slower.
+    Removes the mark durably before it returns: a crash from here on is an unclean end. An
+    unreadable mark counts as none, since recovery is always right and only slower.
     """
     path = os.path.join(log_dir, CLEAN_SHUTDOWN)
     try:

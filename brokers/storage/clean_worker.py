@@ -1,9 +1,9 @@
-"""The process that cleans: `python -m brokers.storage.clean_worker <pid>`, a job in, a result out.
+"""Runs one cleaning as a process: `python -m brokers.storage.clean_worker <pid>`.
 
-Knows one job, JSON on its standard input, and answers with JSON on its standard output, exit code 0
-only with a result, else with one line of why on standard error. It takes no lock and opens nothing
-that the job does not name; it is nice to the broker, its parent, whose number it is told, and ends
-with it. The broker's half of the form is here, too.
+Reads one job as JSON from standard input and writes its result as JSON to standard output. Exits
+with 0 only with a result, else with one line of the reason on standard error. It takes no lock and
+opens only files that the job names; it lowers its priority below the broker, its parent, whose pid
+is its argument, and ends with it. The broker's half of the format is here, too.
 """
 
 import json
@@ -22,17 +22,17 @@ from brokers.storage.files import Files, LocalFiles
 # A job names 10,000 segments at most, a result no more.
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 NICENESS: Final = 10
-# How it ends without a result: for good, or for want of space or descriptors, which come again.
+# Exit codes without a result: permanent, or for want of space or descriptors, which come back.
 FAILED: Final = 1
 REFUSED: Final = 2
 
 
 class ParentGone(Exception):
-    """Nobody waits for the result any more; a new broker may be at work in the folder."""
+    """The parent process has ended; a new broker may be using the folder."""
 
 
 def encode_job(cleaning: Cleaning) -> bytes:
-    """What the worker is told of a cleaning."""
+    """Return the worker's input for a cleaning."""
     config = cleaning.config
     job = Job(
         folder=cleaning.folder,
@@ -47,7 +47,7 @@ def encode_job(cleaning: Cleaning) -> bytes:
         producer_expiration_ms=config.producer_expiration_ms,
         max_decompressed_bytes=config.rules.max_decompressed_bytes,
     )
-    # Short ones, since there may be thousands, and the loop waits for this.
+    # Short lists, since there may be thousands, and the event loop waits for this.
     sources = [
         (segment.base_offset, size, segment.txn_index is not None)
         for segment, size in zip(cleaning.segments, cleaning.sizes, strict=True)
@@ -56,7 +56,7 @@ def encode_job(cleaning: Cleaning) -> bytes:
 
 
 def decode_job(data: bytes) -> Job:
-    """The job as the worker reads it; CleaningFailed if it is none."""
+    """Return the job that the worker reads; CleaningFailed if it is invalid."""
     fields = _fields(data)
     try:
         sources = [
@@ -69,12 +69,12 @@ def decode_job(data: bytes) -> Job:
 
 
 def encode_result(result: Result) -> bytes:
-    """What the worker answers."""
+    """Return the worker's output."""
     return json.dumps(asdict(result)).encode()
 
 
 def decode_result(data: bytes) -> Result:
-    """What the broker reads; CleaningFailed if it is not a result."""
+    """Return the result that the broker reads; CleaningFailed if it is invalid."""
     fields = _fields(data)
     try:
         groups = [Cleaned(**group) for group in fields.pop("groups")]
@@ -84,10 +84,10 @@ def decode_result(data: bytes) -> Result:
 
 
 def work(files: Files, source: BinaryIO, target: BinaryIO, *, parent: int) -> None:
-    """Does the one job that stands in `source`, for as long as its parent lives."""
+    """Run the one job in `source` while the parent process lives."""
 
     def pulse() -> None:
-        # Asked at each batch, which costs nothing beside it: another broker may begin any time.
+        # Checked at each batch, at negligible cost: another broker may start at any time.
         if os.getppid() != parent:
             raise ParentGone("the broker is gone")
 
@@ -97,7 +97,7 @@ def work(files: Files, source: BinaryIO, target: BinaryIO, *, parent: int) -> No
 
 
 def main() -> int:
-    """Runs the worker; returns its exit code."""
+    """Run the worker; return its exit code."""
     os.nice(NICENESS)
     try:
         parent = int(sys.argv[1])
@@ -109,7 +109,7 @@ def main() -> int:
 
 
 def _comes_again(error: Exception) -> bool:
-    """Whether what was missing may be there at the next try."""
+    """Tell whether the missing resource may be there at the next try."""
     if isinstance(error, OSError):
         return is_refusal(error)
     return isinstance(error, OutOfSpace | TooManyOpenFiles)

@@ -1,15 +1,14 @@
-"""Cleans segments of one folder: of each key only the last record stays, at its offset.
+"""Cleans segments of one folder: keeps only the last record of each key, at its offset.
 
-Knows files and what a `Job` says of them; no log, no lock, no clock. It reads the segments named,
-twice, and writes new files that end in `.cleaned`; nothing that is there is changed, so whoever
-asked may forget the result at any time. Two passes: the first notes where each key was written last
-and checks every batch, the second copies what stays. Offsets never change, and batches of which
-nothing was lost are copied byte for byte.
+Uses files and a `Job`; no log, no lock, no clock. It reads the named segments twice and writes new
+files that end in `.cleaned`; existing files stay unchanged, so the caller may drop the result at
+any time. The first pass notes where each key was written last and checks every batch, the second
+copies what stays. Offsets never change, and batches that lost no record are copied byte for byte.
 
-What stays although it was overwritten: the last batch of a producer, emptied, for its sequence; the
-last batch of what becomes one file, emptied, since its end says which old files the new one
+These stay although they were overwritten: the last batch of a producer, emptied, for its sequence;
+the last batch of what becomes one file, emptied, since its end says which old files the new one
 replaces; whole segments with transactions, whose aborted records must hide nothing; and batches
-whose times nobody could write without the records that go.
+whose times could not be encoded without the removed records.
 """
 
 import os
@@ -32,16 +31,16 @@ from brokers.storage.log_config import MAX_SEGMENT_BYTES
 from brokers.storage.scan import BLOCK_BYTES, Scan
 from brokers.storage.segment import ENTRY, MAX_RELATIVE_OFFSET, MAX_WAITING, Segment
 
-# What becomes one file: the broker renames all of them in one turn of its loop.
+# Sources of one new file: the broker renames all of them in one turn of its event loop.
 MAX_MERGED: Final = 32
-# Producers whose last batch is known; of others every batch counts as the last.
+# Producers whose last batch is known; for others, every batch counts as the last.
 MAX_PRODUCERS: Final = 500_000
 _OPEN_FILES: Final = 16
 _ALL_OFFSETS: Final = 2**63
 
 
 class CleaningFailed(StorageError):
-    """This log cannot be cleaned: because of `reason`, in the file `path`."""
+    """A log that cannot be cleaned because of `reason`, in the file `path`."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path} cannot be cleaned: {reason}")
@@ -64,7 +63,7 @@ class Job:
 
     folder: str
     sources: Sequence[Source]  # oldest first
-    first_dirty: int  # below it each key is there once already
+    first_dirty: int  # each key below occurs only once already
     end: int  # behind the last source
     now_ms: int
     segment_bytes: int
@@ -78,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """One new file, under `.cleaned`, and the bases of those that it replaces."""
+    """One new `.cleaned` file, and the base offsets of the segments that it replaces."""
 
     bases: Sequence[int]
     size: int
@@ -93,31 +92,31 @@ class Cleaned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What was done; files that stay as they were are left out."""
+    """The outcome of a job; files that stay as they were are left out."""
 
     end: int  # the first offset that is still dirty
     groups: Sequence[Cleaned]  # oldest first
-    next_horizon_ms: int | None = None  # when the first of the tombstones left may go
+    next_horizon_ms: int | None = None  # when the first remaining tombstone may be removed
 
 
 def clean(files: Files, job: Job, pulse: Callable[[], None] = lambda: None) -> Result:
-    """Does a job; all that it wrote is on the disk when this returns. `pulse` is called often.
+    """Do a job; all output is on the disk on return. Calls `pulse` often.
 
-    CleaningFailed if the files are not what the job says; what was written is removed then.
+    CleaningFailed if the files do not match the job; the output is removed then.
     """
     try:
         return _Cleaner(files, job, pulse).run()
     except (StorageError, KafkaError, OSError):
-        # Not when it is the caller that goes: somebody else may clean here already.
+        # Not if the caller is gone: another broker may clean here already.
         drop_leftovers(files, job.folder)
         raise
 
 
 def drop_leftovers(files: Files, folder: str, below: int = _ALL_OFFSETS) -> None:
-    """Unlinks what a cleaning left, of files that begin below an offset: it ended, or is void."""
+    """Unlink `.cleaned` files that begin below an offset: their cleaning ended or is void."""
     for name in files.list_folder(folder):
         if not name.endswith(names.CLEANED):
-            continue  # Nearly all, and taking their names apart would cost milliseconds.
+            continue  # Nearly all of them; parsing their names would cost milliseconds.
         parsed = names.parse_offset_file(name)
         if parsed is not None and parsed.offset < below:
             with suppress(FileNotFoundError):
@@ -125,7 +124,7 @@ def drop_leftovers(files: Files, folder: str, below: int = _ALL_OFFSETS) -> None
 
 
 class _Cleaner:
-    """One job; `run` once."""
+    """Runs one job; call `run` once."""
 
     def __init__(self, files: Files, job: Job, pulse: Callable[[], None]) -> None:
         self._files = files
@@ -140,7 +139,7 @@ class _Cleaner:
         self._producers: dict[int, int] = {}  # base offset of the last batch by producer
         self._end = job.end
         self._has_mapped = False
-        self._may_forget = True  # no older value was left in what stays whole
+        self._may_forget = True  # no older value was left in a segment that stays whole
         self._horizon: int | None = None
 
     def run(self) -> Result:
@@ -153,7 +152,7 @@ class _Cleaner:
         cleaned = []
         for group in self._groups():
             if group[0].base in self._whole:
-                # A tombstone behind it may be all that hides what lies in there.
+                # A later tombstone may be all that hides older values in it.
                 self._may_forget = False
             elif (made := self._rewrite(group)) is not None:
                 cleaned.append(made)
@@ -161,7 +160,7 @@ class _Cleaner:
         return Result(end=self._end, groups=cleaned, next_horizon_ms=self._horizon)
 
     def _map(self, source: Source, end: int) -> bool:
-        """Notes keys and producers of a segment; False once there is no room for more keys."""
+        """Note keys and producers of a segment; False once there is no room for more keys."""
         job, count = self._job, 0
         for batch in self._batches(source):
             assert batch is not None, "the first pass looks at all"
@@ -198,7 +197,7 @@ class _Cleaner:
         return True
 
     def _groups(self) -> Iterator[list[Source]]:
-        """Neighbours that fit into one segment; what stays whole stands alone."""
+        """Yield groups of neighbours that fit into one segment; whole segments are alone."""
         group: list[Source] = []
         for source in self._job.sources:
             if source.base >= self._end:
@@ -214,7 +213,7 @@ class _Cleaner:
         job, members = self._job, [*group, source]
         if source.base in self._whole or group[0].base in self._whole:
             return False
-        # As many as there may be in the worst case; the time index keeps one for the end.
+        # The largest possible number; the time index reserves one entry for the end.
         size = sum(member.size for member in members)
         entries = min(
             sum(self._counts[member.base] for member in members),
@@ -234,7 +233,7 @@ class _Cleaner:
         )
 
     def _rewrite(self, group: Sequence[Source]) -> Cleaned | None:
-        """Writes what stays of a group; None, and no file, if that is all of it."""
+        """Write the remaining batches of a group; None, and no file, if all of them remain."""
         self._pulse()
         job = self._job
         last = max((self._last[s.base] for s in group if s.base in self._last), default=-1)
@@ -251,7 +250,7 @@ class _Cleaner:
             output.segment.release()
 
     def _after(self, batch: Batch, *, is_last: bool) -> memoryview | bytearray | None:
-        """What becomes of a batch: its own bytes, others, or nothing."""
+        """Return the batch's own bytes, new ones, or None to drop it."""
         job = self._job
         if batch.base_offset >= self._end:
             return batch.buffer
@@ -273,8 +272,8 @@ class _Cleaner:
             try:
                 rest = _rebuilt(batch, kept, horizon)
             except EncodeError:
-                # Times that lie too far apart for a batch without the others, which only harm
-                # means: it stays as it is, and so does whatever hides a value in it.
+                # The times are too far apart for a batch without the others, which only a malicious
+                # producer sends: keep the batch, and keep everything that hides a value in it.
                 self._may_forget = False
                 return batch.buffer
         if has_tombstones and horizon is not None and self._may_forget:
@@ -289,7 +288,7 @@ class _Cleaner:
         return batch.delete_horizon is None or batch.delete_horizon > self._job.now_ms
 
     def _is_needed(self, batch: Batch) -> bool:
-        """Whether a producer's sequence is told by this batch alone."""
+        """Tell whether only this batch records a producer's sequence."""
         if batch.producer_id < 0:
             return False
         if self._producers.get(batch.producer_id, batch.base_offset) != batch.base_offset:
@@ -300,10 +299,10 @@ class _Cleaner:
         return records(batch, max_bytes=self._job.max_decompressed_bytes)
 
     def _batches(self, source: Source, spared: int | None = None) -> Iterator[Batch | None]:
-        """Every batch of a segment, each with a right CRC, and the segment as long as it was.
+        """Yield every batch of a segment with a right CRC; the segment must have its old length.
 
-        In the second pass None stands for one of which nothing stays, told by its header: of a
-        topic of few keys that is nearly every one. The one at `spared` is not among them.
+        In the second pass, None stands for a batch of which nothing stays according to its header:
+        in a topic of few keys that is nearly every one. The one at `spared` is never None.
         """
         first_dirty, mapped_end = self._job.first_dirty, self._end
         are_within = self._survivors.are_within
@@ -334,7 +333,7 @@ class _Cleaner:
 
 
 class _Output:
-    """One new segment. The file is not begun before something differs from the only old one."""
+    """One new segment. The file is created when the output first differs from the single source."""
 
     def __init__(self, handles: Handles, job: Job, group: Sequence[Source]) -> None:
         self._files = handles.files
@@ -348,12 +347,12 @@ class _Output:
             self._begin()
 
     def drop(self) -> None:
-        """Leaves the next batch out."""
+        """Leave the next batch out."""
         if self.segment.file.fd < 0:
             self._begin()
 
     def put(self, batch: Batch, data: memoryview | bytearray | None) -> None:
-        """Takes what has become of the next batch."""
+        """Add the new bytes of the next batch."""
         segment = self.segment
         if data is not batch.buffer and segment.file.fd < 0:
             self._begin()
@@ -376,7 +375,7 @@ class _Output:
             segment.write_indexes()
 
     def finish(self) -> Cleaned | None:
-        """Completes all files, durably but for their names; None if none was begun."""
+        """Complete all files, durable except their names; None if none was begun."""
         segment = self.segment
         if segment.file.fd < 0:
             return None
@@ -394,7 +393,7 @@ class _Output:
         )
 
     def _begin(self) -> None:
-        """Creates the file, with as much of the old one as was left as it is."""
+        """Create the file, with the unchanged beginning of the old one."""
         segment = self.segment
         target = segment.handles.open(segment.file, create=True)
         position, stop = 0, segment.size
@@ -422,7 +421,7 @@ def _rebuilt(batch: Batch, kept: Sequence[Record], horizon: int | None) -> bytea
 
 
 def _emptied(batch: Batch) -> bytearray:
-    # How long a producer is remembered counts from this time; nobody else asks for it, and a time
-    # that no record has would mislead those who look for the latest one.
+    # Producers expire by this time. No other reader uses it, and a time that no record has would
+    # mislead lookups of the latest one.
     timestamp = batch.max_timestamp if batch.has_producer else NO_TIMESTAMP
     return BatchBuilder.for_rest_of(batch).build_empty(timestamp)

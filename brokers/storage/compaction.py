@@ -1,8 +1,8 @@
-"""When a log is cleaned, and which of its segments: Kafka's rules, decided from what is in memory.
+"""Decides when a log is cleaned, and which segments, by Kafka's rules and the state in memory.
 
-Decides only. Dirty is what came after the last cleaning; a log is due when enough of it is dirty,
-when its oldest dirty record has waited for too long, or when a tombstone's time is over. Nothing is
-cleaned that is not flushed and committed, nor the active segment.
+Decides only. Dirty records are those after the last cleaning. A log is due when enough of it is
+dirty, when its oldest dirty record has waited for too long, or when a tombstone has expired. Only
+flushed and committed segments are cleaned, never the active one.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from brokers.storage.segment import NOT_READ, Segment
 from brokers.storage.segments import Segments
 from brokers.storage.time_index import NO_TIMESTAMP
 
-# What one cleaning looks at; the rest has its turn when the first of them have been merged.
+# Segments of one cleaning; the rest follows when the first of them have been merged.
 MAX_SEGMENTS: Final = 10_000
-# New data that one cleaning takes in, but one segment at least: small records take a worker two
-# minutes, and the log that it is killed for would never be clean.
+# New data of one cleaning, but one segment at least: small records take a worker two minutes, and a
+# log whose worker is killed for its run time would never be clean.
 MAX_DIRTY_BYTES: Final = 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Where a log stands. `bound` is what is both committed and flushed."""
+    """The offsets of a log. `bound` is what is both committed and flushed."""
 
     folder: str
     start_offset: int
@@ -35,7 +35,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """What is to be cleaned, and what must still be so when the result comes."""
+    """The segments to clean, and the state that must still hold when the result comes."""
 
     folder: str
     config: LogConfig
@@ -56,10 +56,10 @@ def cleanable(
     now_ms: int,
     next_horizon_ms: int | None = None,
 ) -> Cleaning | None:
-    """What there is to clean now; None if that can wait, or is not asked for.
+    """Return the segments to clean now; None if cleaning can wait or is not configured.
 
-    `next_horizon_ms` is when the first tombstone that the last cleaning left may go. A log that is
-    deleted as well is left to retention.
+    `next_horizon_ms` is when the first tombstone that the last cleaning left may be removed. A log
+    that is deleted as well is left to retention.
     """
     if not config.is_compacted or config.is_deleted:
         return None
@@ -110,9 +110,9 @@ def cleanable(
 
 
 def learn_age(segments: Segments, config: LogConfig, first_dirty: int) -> bool:
-    """Reads how young one more dirty segment is; False if `cleanable` need not read any.
+    """Read the age of one more dirty segment; False if `cleanable` need not read any.
 
-    Of a log from an earlier run each takes a millisecond or two, and there may be thousands.
+    For a log from an earlier run each takes a millisecond or two, and there may be thousands.
     """
     if not config.is_compacted or config.is_deleted or config.min_compaction_lag_ms <= 0:
         return False
@@ -124,7 +124,7 @@ def learn_age(segments: Segments, config: LogConfig, first_dirty: int) -> bool:
 
 
 def must_close(active: Segment, config: LogConfig, now_ms: int) -> bool:
-    """Whether records of the active segment have waited for too long to be compacted."""
+    """Tell whether records of the active segment have waited for too long to be compacted."""
     return config.is_compacted and not config.is_deleted and _has_waited(active, config, now_ms)
 
 

@@ -1,7 +1,7 @@
-"""Segments out of service: renamed at once, unlinked when nobody reads them any more.
+"""Deletes segments: renames them at once, unlinks them when no reader uses them any more.
 
-Knows no reasons and no clock. A crash in between is harmless, because every start removes what is
-called `.deleted`; a reader in between is, too, because it reads through its open descriptor.
+Has no clock. A crash in between is harmless, because every start removes files that end in
+`.deleted`; a reader in between is harmless, too, because it reads through its open descriptor.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from brokers.storage.segment import Segment
 
 
 class Deletions:
-    """The deleted segments of one log whose files are still there. Belongs to its log."""
+    """The deleted segments of one log whose files still exist. Belongs to its log."""
 
     __slots__ = ("_handles", "_waiting")
 
@@ -26,9 +26,9 @@ class Deletions:
         return len(self._waiting)
 
     def add(self, segments: Sequence[Segment], due_ms: int) -> list[str]:
-        """Renames the files of segments, which go for good once it is `due_ms`; returns them.
+        """Rename the files of segments, to be unlinked from `due_ms` on; return them.
 
-        If the disk refuses one of them for want of space, all are called as before.
+        If the disk refuses one of them for want of space, all keep their names.
         """
         renamed: list[str] = []
         try:
@@ -46,12 +46,12 @@ class Deletions:
         return renamed
 
     def take_back(self, segments: Sequence[Segment], renamed: list[str]) -> None:
-        """Gives segments their names again: what was to follow their deletion was refused."""
+        """Restore the names of segments: the operation after their deletion was refused."""
         self._waiting = [entry for entry in self._waiting if entry[1] not in segments]
         self._name_back(renamed)
 
     def finish(self, now_ms: int) -> None:
-        """Unlinks the files whose time has come, unless a reader or a flush still holds them."""
+        """Unlink the files that are due, unless a reader or a flush still holds them."""
         waiting, self._waiting = self._waiting, []
         for due_ms, segment in waiting:
             if due_ms > now_ms or segment.file.pins > 0:
@@ -63,7 +63,7 @@ class Deletions:
                     self._handles.files.unlink(path + DELETED)
 
     def release(self) -> None:
-        """Closes what is open; the files are left to the next start."""
+        """Close open files; the next start removes them."""
         for _due_ms, segment in self._waiting:
             segment.release()
         self._waiting.clear()
@@ -73,5 +73,5 @@ class Deletions:
             try:
                 self._handles.files.rename(path + DELETED, path)
             except OSError as error:
-                # Half of a log is under other names now, so nothing but a new start helps.
+                # Half of a log has other names now, so only a new start helps.
                 raise self._handles.fail(LogDirFailed(path, "rename", error)) from error

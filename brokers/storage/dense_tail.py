@@ -1,6 +1,6 @@
-"""Where each of a log's newest batches begins: what readers near the end are served from.
+"""Maps a log's newest batches to their positions, for readers near the end.
 
-Knows base offsets and positions, not files: positions count through all segments of the log as if
+Holds base offsets and positions, no files: positions count through all segments of the log as if
 they were one file. The tail has no gaps, so the batch that holds an offset is the last one that
 begins at or before it. It starts with the first append of this run and is never read from disk.
 """
@@ -11,12 +11,12 @@ from typing import Final
 
 from brokers.storage.memory_budget import MemoryBudget
 
-# Kept per log; a reader further behind than this finds its place by the sparse index.
+# Kept per log; a reader further behind uses the sparse index.
 TAIL_BATCHES: Final = 4096
 # How often a growing tail reports its size; the unreported part is at most 1 KiB per log.
 _STEP: Final = 64
 _ENTRY_BYTES: Final = 16
-# Of all tails together: 64 logs that are written fast, or thousands that are not.
+# The limit of all tails together: 64 busy logs, or thousands of idle ones.
 DEFAULT_TAIL_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -36,19 +36,19 @@ class DenseTail:
         self.limit = _STEP
 
     def grown(self) -> None:
-        """Cuts the oldest half off a tail that is twice too long, and reports the size."""
+        """Drop the oldest half of a tail that is twice too long, and report the size."""
         if len(self.bases) >= 2 * TAIL_BATCHES:
             del self.bases[:TAIL_BATCHES], self.positions[:TAIL_BATCHES]
         self.limit = len(self.bases) + _STEP
         self._budget.hold(self, len(self.bases) * _ENTRY_BYTES)
 
     def restart(self) -> None:
-        """Forgets everything: what comes next does not follow on what was here."""
+        """Forget everything: the next batch does not follow the last one."""
         self.unload()
         self._budget.forget(self)
 
     def drop_below(self, offset: int) -> None:
-        """Forgets the batches that begin below `offset`: they lie elsewhere now."""
+        """Forget the batches that begin below `offset`: they have moved to other files."""
         count = bisect_left(self.bases, offset)
         if count == len(self.bases):
             self.restart()
@@ -58,10 +58,10 @@ class DenseTail:
             self._budget.hold(self, len(self.bases) * _ENTRY_BYTES)
 
     def unload(self) -> None:
-        # The arrays stay, for the log has them at hand; one that is emptied whole frees its memory.
+        # Keep the arrays, which the log references; clearing a whole array frees its memory.
         del self.bases[:], self.positions[:]
         self.limit = _STEP
 
     def find(self, offset: int) -> int:
-        """The index of the batch that holds `offset`; negative if that is older than the tail."""
+        """Return the index of the batch that holds `offset`; negative if older than the tail."""
         return bisect_right(self.bases, offset) - 1

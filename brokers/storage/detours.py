@@ -1,10 +1,10 @@
 """Finds batches of a segment where its index has failed.
 
-Knows segments and asks two questions of a failure: is the file damaged, or does the index lie? The
-answer is a walk from the nearest batch that an entry names and its header confirms. A flaw on such
-a walk is damage, and the walk goes on behind the hole. An entry that names no batch without damage
-to explain it is a lie, and so is a batch that lies too far behind an entry; then the indexes are
-made again. No walk is longer than an index with all its entries would ever ask for.
+Distinguishes damage to the file from a wrong index by a walk from the nearest batch that an entry
+names and its header confirms. A flaw on such a walk is damage, and the walk goes on behind the
+hole. An entry is wrong if it names no batch and no damage explains that; it is also wrong if the
+batch is too far behind it. Then the indexes are rebuilt. No walk is longer than an index with all
+its entries would ever require.
 """
 
 from contextlib import suppress
@@ -27,13 +27,13 @@ from brokers.storage.offset_index import IndexEntry
 if TYPE_CHECKING:
     from brokers.storage.segment import Segment
 
-# How far a walk goes behind an entry: 3 ms for small batches. The next entry is much closer unless
-# the index has lost some, or the interval is larger.
+# The longest walk behind an entry: 3 ms for small batches. The next entry is much closer unless the
+# index has lost some, or the interval is larger.
 _WALK_BYTES: Final = 512 * 1024
-# A walk past so few batches costs nothing, however large they are.
+# A walk past so few batches costs next to nothing, however large they are.
 _FREE_BATCHES: Final = 16
-# Holes of one segment. One more reaches to the end of the file: of a file with so many places of
-# damage nobody can tell what is left.
+# Holes of one segment. The next one extends to the end of the file: with so much damage, the
+# remaining batches cannot be identified.
 MAX_HOLES: Final = 64
 
 
@@ -47,21 +47,21 @@ class Walked:
         self._most = reach(config)
 
     def is_too_far(self, header: Header) -> bool:
-        """Count one more batch; True if no entry was made where there should be some."""
+        """Count one more batch; True if an entry is missing on the way."""
         self._batches += 1
         self._bytes += header.size
         return self._bytes > self._most and self._batches > _FREE_BATCHES
 
 
 def reach(config: LogConfig) -> int:
-    """How many bytes behind an entry a lookup may look for a batch."""
+    """Return how many bytes behind an entry a lookup may search for a batch."""
     return max(_WALK_BYTES, 2 * config.index_interval_bytes)
 
 
 def find_around(
     segment: "Segment", offset: int, config: LogConfig, *, is_rebuilt: bool = False
 ) -> Header | None:
-    """The first batch that does not end below `offset`, where the index did not lead to it.
+    """Find the first batch that does not end below `offset`, where the index did not lead to it.
 
     RecordsDamaged if it is in a hole, IndexUnfinished if the index must be made first.
     """
@@ -86,7 +86,7 @@ def find_around(
 
 
 def is_explained(segment: "Segment", entry: IndexEntry, config: LogConfig) -> bool:
-    """Whether an entry is right, or damage hides the batch that it names; else the index lies."""
+    """Tell whether an entry is right, or damage hides its batch; otherwise the index is wrong."""
     if entry.position == 0:
         return True
     fd = segment.handles.open(segment.file)
@@ -101,7 +101,7 @@ def is_explained(segment: "Segment", entry: IndexEntry, config: LogConfig) -> bo
 
 
 def start_before(segment: "Segment", number: int) -> int:
-    """Where a walk may begin: at a batch that an entry up to this one names, or at 0."""
+    """Return the start of a walk: a batch that an entry up to this one names, or 0."""
     fd = segment.handles.open(segment.file)
     files, index = segment.handles.files, segment.offset_index
     header = confirmed_before(files, fd, segment.size, index, number)
@@ -109,7 +109,7 @@ def start_before(segment: "Segment", number: int) -> int:
 
 
 def hole_at(segment: "Segment", flaw: StorageCorrupt) -> Hole:
-    """The hole that begins at a flaw which a walk has met; a new one is noted."""
+    """Return the hole that begins at a flaw found by a walk; record a new one."""
     for hole in segment.holes:
         if hole.covers(flaw.position):
             return hole
@@ -138,13 +138,13 @@ def hole_at(segment: "Segment", flaw: StorageCorrupt) -> Hole:
 
 
 def _offset_at(segment: "Segment", position: int) -> int:
-    """The offset behind the last batch in front of a flaw at `position`."""
+    """Return the offset behind the last batch in front of a flaw at `position`."""
     segment.settle()
     start = start_before(segment, segment.offset_index.number_at(position - 1))
     next_offset = segment.base_offset
     if position - start <= _WALK_BYTES:
-        # Another hole in between leaves it too low, which harms nobody: what lies there is found on
-        # the way.
+        # Another hole in between leaves it too low, which is harmless: batches in there are found
+        # on the way.
         with suppress(StorageCorrupt):
             for header in segment.walk(start):
                 if header.position >= position:
@@ -154,7 +154,7 @@ def _offset_at(segment: "Segment", position: int) -> int:
 
 
 def _refuse_lost(segment: "Segment", offset: int, position: int) -> None:
-    """Raise RecordsDamaged if the hole in front of `position` has swallowed `offset`."""
+    """Raise RecordsDamaged if the hole in front of `position` covers `offset`."""
     for hole in segment.holes:
         if hole.end == position and hole.first_offset <= offset:
             raise RecordsDamaged(segment.file.path, hole, f"offset {offset} is one of them")

@@ -1,8 +1,8 @@
-"""Which leader epoch began at which offset: how replicas find where their logs part.
+"""Maps leader epochs to their start offsets, so that replicas find where their logs diverge.
 
-Knows no leaders and no fetching; it is a table with two columns, both strictly increasing, kept in
-`leader-epoch-checkpoint`. Offsets below the first entry belong to no known epoch. The table can be
-derived from batch headers, so a damaged file is rebuilt by the log's recovery.
+A table of two columns, both strictly increasing, kept in `leader-epoch-checkpoint`. Offsets below
+the first entry belong to no known epoch. The table can be derived from batch headers, so a damaged
+file is rebuilt by the log's recovery.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,7 +25,7 @@ class EpochCache:
     """The epochs of one partition, oldest first. Not thread-safe; belongs to its log.
 
     `latest` is the newest epoch (-1 in an empty cache), a plain attribute because every append
-    compares with it. Changes stay in memory until `save`: the log decides when they must last.
+    compares with it. Changes stay in memory until the log calls `save`.
     """
 
     __slots__ = ("_epochs", "_starts", "is_dirty", "latest")
@@ -37,7 +37,7 @@ class EpochCache:
         self.is_dirty = False
 
     def entries(self) -> list[tuple[int, int]]:
-        """All (epoch, start offset), oldest first."""
+        """Return all (epoch, start offset), oldest first."""
         return list(zip(self._epochs, self._starts, strict=True))
 
     @property
@@ -46,10 +46,10 @@ class EpochCache:
         return (self._epochs[0], self._starts[0]) if self._epochs else None
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Notes that `epoch` begins at `start_offset`; True if that was news.
+        """Record that `epoch` begins at `start_offset`; return True if that changed the cache.
 
         Entries that contradict it (same or later epoch, same or later offset) are dropped: the
-        newer statement comes from a leader that knows better.
+        newer entry comes from a later leader.
         """
         assert 0 <= epoch <= MAX_INT32, f"epoch {epoch} cannot be assigned"
         assert 0 <= start_offset <= MAX_INT64, f"offset {start_offset} cannot begin an epoch"
@@ -64,10 +64,10 @@ class EpochCache:
         return True
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """The greatest known epoch up to `epoch` and the offset where it ended (KIP-101, KIP-279).
+        """Return the greatest known epoch up to `epoch`, and its end offset (KIP-101, KIP-279).
 
-        (-1, -1) when the question cannot be answered: the epoch is unknown here or newer than all.
-        An epoch older than all known ones ended where the oldest began.
+        (-1, -1) if that is undefined: the epoch is unknown here or newer than all. An epoch older
+        than all known ones ended where the oldest began.
         """
         if epoch == UNDEFINED_EPOCH:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
@@ -80,18 +80,18 @@ class EpochCache:
         return found, self._starts[after]
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch that `offset` was written in; None below the first entry."""
+        """Return the epoch in which `offset` was written; None below the first entry."""
         after = bisect_right(self._starts, offset)
         return self._epochs[after - 1] if after > 0 else None
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forgets epochs that began at or after `end_offset`, where the log now ends."""
+        """Forget epochs that began at or after `end_offset`, the new end of the log."""
         self._keep_first(bisect_left(self._starts, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forgets epochs that ended at or before `start_offset`, where the log now begins.
+        """Forget epochs that ended at or before `start_offset`, the new start of the log.
 
-        The epoch that `start_offset` lies in stays, and now begins there.
+        The epoch of `start_offset` stays, and now begins there.
         """
         passed = bisect_right(self._starts, start_offset)
         if passed == 0 or (passed == 1 and self._starts[0] == start_offset):
@@ -102,18 +102,18 @@ class EpochCache:
         self.is_dirty = True
 
     def clear(self) -> None:
-        """Forgets everything: the log starts afresh elsewhere."""
+        """Forget everything: the log restarts at another offset."""
         self._keep_first(0)
 
     def save(self, files: Files, path: str) -> None:
-        """Replaces the checkpoint file and returns once it is on the disk."""
+        """Replace the checkpoint file; durable on return."""
         lines = (f"{epoch} {start}" for epoch, start in self.entries())
         replace_file(files, path, encode_lines(lines))
         self.is_dirty = False
 
     @classmethod
     def load(cls, files: Files, path: str) -> "EpochCache":
-        """The cache as saved; empty when there is no file, StorageCorrupt when it is damaged."""
+        """Load the saved cache; empty if there is no file, StorageCorrupt if it is damaged."""
         cache = cls()
         try:
             data = read_file(files, path)

@@ -1,8 +1,8 @@
-"""What can go wrong with files, as types that say who must act.
+"""Defines the errors of files by who has to act on them.
 
-Knows no protocol beyond error codes. Three answers are possible: the client retries or gives up
-(a `KafkaError`), the partition is damaged (`StorageCorrupt`), or the whole log dir can no longer be
-trusted (`LogDirFailed`). Anything else that escapes this room is a bug.
+There are three cases: the client retries or gives up (a `KafkaError`), the partition is damaged
+(`StorageCorrupt`), or the whole log dir can no longer be trusted (`LogDirFailed`). Any other
+exception that leaves this package is a bug.
 """
 
 import errno
@@ -15,12 +15,12 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 OUT_OF_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 # The dir may not be written at the moment: mounted read-only, or its permissions changed.
 NOT_WRITABLE_ERRNOS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-# The process or the machine has no descriptor left. No call but `open` says so.
+# The process or the machine has no descriptor left. Only `open` raises these.
 TOO_MANY_OPEN_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class StorageError(Exception):
-    """Any failure of files that is not an answer to a client."""
+    """A failure of files that is not a response to a client."""
 
 
 class StorageCorrupt(StorageError):
@@ -38,9 +38,9 @@ class StorageCorrupt(StorageError):
 
 
 class LogBusy(StorageError):
-    """The log in `folder` was left as it was, because of `holder`, who still uses its files.
+    """The log in `folder` is unchanged, because `holder` still uses its files.
 
-    The caller asks again once the flush is taken back, or, for a truncation, the readers are done.
+    The caller retries after the flush has finished or, for a truncation, after the readers.
     """
 
     def __init__(self, folder: str, holder: str) -> None:
@@ -50,10 +50,10 @@ class LogBusy(StorageError):
 
 
 class LogDirFailed(StorageError):
-    """The disk refused `operation` on `path`; the log dir is finished, and nothing is retried.
+    """The disk refused `operation` on `path`: the log dir has failed, and nothing is retried.
 
-    After a failed fsync the kernel marks the lost pages clean, so a second fsync would lie: the
-    only safe answer is to stop serving from this dir.
+    After a failed fsync the kernel marks the lost pages clean, so a second fsync would report a
+    false success: the only safe reaction is to stop serving from this dir.
     """
 
     def __init__(self, path: str, operation: str, cause: OSError) -> None:
@@ -64,7 +64,7 @@ class LogDirFailed(StorageError):
 
 
 class OutOfSpace(KafkaError):
-    """The disk is full; what was half written was cut back and the log is whole as before.
+    """The disk is full; a partial write was cut back, so the log is as it was before.
 
     Its code is retriable: a client that waits for retention or an operator succeeds later.
     """
@@ -77,7 +77,7 @@ class OutOfSpace(KafkaError):
 
 
 class NotWritable(OutOfSpace):
-    """The disk takes nothing at the moment; to a log that is as good as having no room."""
+    """The disk is not writable at the moment; a log handles it like a full disk."""
 
     def __init__(self, path: str, operation: str, cause: OSError) -> None:
         super().__init__(path, operation)
@@ -86,7 +86,7 @@ class NotWritable(OutOfSpace):
 
 
 class TooManyOpenFiles(KafkaError):
-    """A file could not be opened because too many are; it is retriable, and no disk is to blame."""
+    """Too many files are open to open another; retriable, and the disk is not at fault."""
 
     def __init__(self, path: str, operation: str) -> None:
         message = f"too many open files for {operation} of {path}"
@@ -96,7 +96,7 @@ class TooManyOpenFiles(KafkaError):
 
 
 class OffsetOutOfRange(KafkaError):
-    """A reader asked for an `offset` outside of `start` to `end`; `end` itself may be asked."""
+    """A read of an `offset` outside of `start` to `end`; `end` itself is allowed."""
 
     def __init__(self, offset: int, start: int, end: int) -> None:
         message = f"offset {offset} is outside the log, which holds {start} to {end}"
@@ -107,16 +107,16 @@ class OffsetOutOfRange(KafkaError):
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether a call was refused for want of what comes back: space, permission, descriptors."""
+    """Tell whether a call lacked what may come back: space, permission or descriptors."""
     return error.errno in OUT_OF_SPACE_ERRNOS | NOT_WRITABLE_ERRNOS | TOO_MANY_OPEN_ERRNOS
 
 
 def write_failed(
     path: str, operation: str, cause: OSError
 ) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
-    """The error to raise for a failed write: what comes back heals, all else ends the log dir.
+    """Return the error for a failed write: LogDirFailed unless the cause may go away by itself.
 
-    Never for fsync: there even ENOSPC means that bytes already accepted are gone.
+    Never for fsync: there, even ENOSPC means that accepted bytes are lost.
     """
     if cause.errno in TOO_MANY_OPEN_ERRNOS:
         return TooManyOpenFiles(path, operation)
@@ -129,7 +129,7 @@ def write_failed(
 
 @contextmanager
 def refusals(path: str, operation: str) -> Iterator[None]:
-    """Raises a KafkaError for what is refused within; other errors of the disk pass as they are."""
+    """Convert temporary refusals within the block to KafkaError; other disk errors pass through."""
     try:
         yield
     except OSError as error:

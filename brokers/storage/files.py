@@ -1,8 +1,8 @@
-"""The only door to the disk: what this room may ask of a file system.
+"""Accesses the disk: the only file system calls that this package makes.
 
-`Files` is the contract, `LocalFiles` the operating system itself; fakes in the tests fail the n-th
-call or lose what was not synced. Errors leave as plain OSError, because only the caller knows what
-a failure means. Nothing here retries, and nothing here caches.
+`Files` is the contract, `LocalFiles` the operating system; fakes in the tests fail the n-th call or
+lose unsynced data. Errors leave as plain OSError, because only the caller knows their consequence.
+Nothing here retries or caches.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.names import TEMPORARY
 
-# What may be written: anything with contiguous bytes inside.
+# The types that may be written: any with contiguous bytes.
 Buffer: TypeAlias = "bytes | bytearray | memoryview | array[int]"
 
 # Broker data is for the broker's user and group of operators; secrets do not live in a log dir.
@@ -27,68 +27,68 @@ _FOLDER_MODE = 0o750
 # FALLOC_FL_KEEP_SIZE of Linux: Python's own posix_fallocate lengthens the file.
 _KEEP_SIZE: Final = 1
 
-# Small files (checkpoints, snapshots) are read whole. The largest honest one is a snapshot of
-# 1,000,000 producers; anything past this is damage, and must not become an allocation.
+# Small files (checkpoints, snapshots) are read whole. The largest valid one is a snapshot of
+# 1,000,000 producers; a larger file is damaged, and must not become an allocation.
 MAX_SMALL_FILE_BYTES = 64 * 1024 * 1024
 
 
 class Files(Protocol):
-    """Every touch of the disk. Calls may be made from any thread; descriptors are the caller's."""
+    """All disk access. Thread-safe calls; the caller owns the descriptors."""
 
     def open(self, path: str, flags: int) -> int:
-        """A descriptor, not inherited by child processes."""
+        """Return a descriptor, not inherited by child processes."""
 
     def close(self, fd: int) -> None: ...
 
     def write(self, fd: int, data: Buffer) -> int:
-        """Writes at the descriptor's position; may take fewer bytes than given."""
+        """Write at the descriptor's position; may take fewer bytes than given."""
 
     def pwrite(self, fd: int, data: Buffer, position: int) -> int:
-        """Writes at `position`; may take fewer bytes than given."""
+        """Write at `position`; may take fewer bytes than given."""
 
     def pread(self, fd: int, length: int, position: int) -> bytes:
         """Up to `length` bytes; fewer at the end of the file."""
 
     def truncate(self, fd: int, length: int) -> None:
-        """Sets the length, and gives back what was reserved behind it."""
+        """Set the length, and release the reserved room behind it."""
 
     def reserve(self, fd: int, position: int, length: int) -> None:
-        """Takes room on the disk from `position` on; the file is as long as before.
+        """Reserve room on the disk from `position` on; the file's length stays the same.
 
-        OSError where there is no room, or the file system cannot.
+        OSError if there is no room, or the file system does not support it.
         """
 
     def size(self, fd: int) -> int: ...
 
     def seek(self, fd: int, position: int) -> None:
-        """Moves the position at which `write` goes on."""
+        """Move the position at which `write` continues."""
 
     def datasync(self, fd: int) -> None:
-        """Returns once the file's bytes and length are on the disk."""
+        """Sync the file's bytes and length to the disk."""
 
     def rename(self, source: str, target: str) -> None:
-        """Atomic, and replaces `target`; durable only after `sync_folder`."""
+        """Rename atomically and replace `target`; durable only after `sync_folder`."""
 
     def unlink(self, path: str) -> None: ...
 
     def make_folder(self, path: str) -> None: ...
 
     def remove_folder(self, path: str) -> None:
-        """Removes an empty folder."""
+        """Remove an empty folder."""
 
     def list_folder(self, path: str) -> list[str]:
-        """The names in a folder, in no order."""
+        """Return the names in a folder, unordered."""
 
     def exists(self, path: str) -> bool: ...
 
     def sync_folder(self, path: str) -> None:
-        """Returns once names created, renamed or removed in the folder are on the disk."""
+        """Sync names created, renamed or removed in the folder to the disk."""
 
 
 class LocalFiles:
     """The operating system's files. Stateless, so one instance serves a whole process.
 
-    The calls of the hot path are the `os` functions themselves: no frame stands between.
+    The calls of the hot path are the `os` functions themselves, without another stack frame.
     """
 
     write = staticmethod(os.write)
@@ -126,7 +126,7 @@ class LocalFiles:
         return os.listdir(path)
 
     def exists(self, path: str) -> bool:
-        # Not os.path.exists: that takes a disk error for "not there", and we would start afresh.
+        # Not os.path.exists: it takes a disk error for "not there", and the log would be recreated.
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -150,7 +150,7 @@ def _fallocate() -> Callable[..., Any] | None:
 
 
 def write_all(files: Files, fd: int, data: Buffer) -> None:
-    """Writes every byte at the descriptor's position, however short single writes fall."""
+    """Write all bytes at the descriptor's position, over as many short writes as it takes."""
     view = memoryview(data).cast("B")
     written = 0
     while written < len(view):
@@ -158,7 +158,7 @@ def write_all(files: Files, fd: int, data: Buffer) -> None:
 
 
 def write_file(files: Files, path: str, data: Buffer) -> None:
-    """Creates or overwrites a small file and syncs its bytes; its name still wants a folder sync.
+    """Create or overwrite a small file and sync its bytes; its name still needs a folder sync.
 
     After a crash half of it may be there, so only for files that carry their own checksum.
     """
@@ -171,7 +171,7 @@ def write_file(files: Files, path: str, data: Buffer) -> None:
 
 
 def replace_file(files: Files, path: str, data: Buffer) -> None:
-    """Replaces a small file: after any crash either the old or the new one is there, whole."""
+    """Replace a small file: after any crash, the old or the new one is there, whole."""
     temporary = path + TEMPORARY
     write_file(files, temporary, data)
     files.rename(temporary, path)
@@ -179,7 +179,7 @@ def replace_file(files: Files, path: str, data: Buffer) -> None:
 
 
 def read_file(files: Files, path: str, max_bytes: int = MAX_SMALL_FILE_BYTES) -> bytes:
-    """A small file whole; StorageCorrupt past `max_bytes`, FileNotFoundError when absent."""
+    """Read a small file whole; StorageCorrupt past `max_bytes`, FileNotFoundError when absent."""
     fd = files.open(path, os.O_RDONLY)
     try:
         size = files.size(fd)

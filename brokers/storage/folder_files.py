@@ -1,7 +1,7 @@
-"""What lies in a partition folder after any kind of end, put in order before anything is opened.
+"""Settles the files of a partition folder after any kind of shutdown, before a log is opened.
 
-Knows names and suffixes; looks into a file only to see how far a swap reaches. Every step can be
-repeated, so a crash in the middle leaves work for the next start and nothing worse.
+Uses names and suffixes; reads a file only to find the end offset of a swap. Every step can be
+repeated, so after a crash in the middle the next start continues.
 """
 
 import os
@@ -25,15 +25,15 @@ class FolderFiles:
 
 
 def settle_folder(files: Files, folder: str) -> FolderFiles:
-    """Finishes or undoes what was under way: deletions, cleanings, swaps, half-written files."""
+    """Finish or undo pending operations: deletions, cleanings, swaps, half-written files."""
     found = files.list_folder(folder)
     parsed = {name: file for name in found if (file := names.parse_offset_file(name)) is not None}
     dropped = {name for name in found if name.endswith((names.TEMPORARY, names.DELETED))}
     cleaned = {name: file for name, file in parsed.items() if file.marker == names.CLEANED}
     dropped |= set(cleaned)
-    # A group of files becomes .swap when all of it is complete, its log last, and the next group
-    # when that one stands in its place: oldest first here, newest first where Kafka splits. Either
-    # way a swap at or above an unfinished file has not replaced anything yet.
+    # The cleaner renames a group to .swap when all of its files are complete, its log last, and the
+    # next group after that one has replaced its sources: oldest first here, newest first where
+    # Kafka splits. Either way a swap at or above an unfinished file has not replaced anything yet.
     unfinished = min((file.offset for file in cleaned.values()), default=None)
     swaps = {name: file for name, file in parsed.items() if file.marker == names.SWAP}
     if unfinished is not None:
@@ -45,7 +45,7 @@ def settle_folder(files: Files, folder: str) -> FolderFiles:
         name
         for name, file in kept.items()
         if file.suffix in names.SEGMENT_SUFFIXES
-        and file.marker in {"", names.SWAP}  # others are no work of ours, or were set aside
+        and file.marker in {"", names.SWAP}  # others are unrelated, or were set aside
         and file.offset not in logs
     }
     for name in dropped:
@@ -62,7 +62,7 @@ def _is_log(file: OffsetFile) -> bool:
 
 
 def _replaced_by_swaps(files: Files, folder: str, kept: dict[str, OffsetFile]) -> set[str]:
-    """The files of the old segments whose records are all in a complete swap."""
+    """Return the files of the old segments whose records are all in a complete swap."""
     replaced = set()
     for swap_name, swap in kept.items():
         if swap.suffix != names.LOG or swap.marker != names.SWAP:
@@ -88,7 +88,7 @@ def _end_offset(files: Files, path: str) -> int:
 
 
 def _finish_swaps(files: Files, folder: str, swaps: list[str]) -> bool:
-    # The log goes last: while it is still a swap, the next start begins here again.
+    # The log goes last: while it is still a swap, the next start repeats this.
     for name in sorted(swaps, key=lambda name: names.LOG + names.SWAP in name):
         path = os.path.join(folder, name)
         files.rename(path, path.removesuffix(names.SWAP))

@@ -1,9 +1,9 @@
-"""One flush of one log: what to sync, taken down by the owner, done in any thread.
+"""Flushes one log: the owner prepares a ticket of what to sync, any thread runs it.
 
-A ticket holds descriptors and paths and nothing of the log itself, so that `run` can stand in a
-thread beside an owner that goes on appending. What it covers was fixed when it was made; how far
-the log is flushed is moved by the owner afterwards. A flush that failed is never tried again, since
-the kernel has marked the lost pages as clean and a second call would report success.
+A ticket holds descriptors and paths, not the log, so that `run` can execute in a thread while the
+owner goes on appending. What it covers is fixed when it is made; the owner moves the flushed offset
+afterwards. A failed flush is never retried, since the kernel has marked the lost pages as clean and
+a second call would report success.
 """
 
 import os
@@ -38,11 +38,11 @@ class Snapshot(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Rest:
-    """What a flush has to do beside the log files that were written to: nothing, most often."""
+    """What a flush syncs beside the written log files: usually nothing."""
 
     new_folders: Sequence[NewFolder] = ()
     pinned: list[LogFile] = field(default_factory=list)  # of all segments with something in here
-    rolled: list[Segment] = field(default_factory=list)  # for the owner, as is the next one
+    rolled: list[Segment] = field(default_factory=list)  # for the owner, like the next one
     indexed: set[Segment] = field(default_factory=set)
     snapshots: list[Snapshot] = field(default_factory=list)  # closed by the owner
     # With descriptor and mark.
@@ -53,7 +53,7 @@ class Rest:
 
 
 class FlushTicket:
-    """Made by `begin_flush`, given back to `finish_flush`; `run` once in between, in any thread.
+    """Made by `begin_flush`, returned to `finish_flush`; `run` once in between, in any thread.
 
     While it exists its log files are pinned: neither closed nor deleted.
     """
@@ -75,24 +75,24 @@ class FlushTicket:
     ) -> None:
         self.files = files
         self.folder = folder
-        # Everything below is on the disk once this has run; truncation meanwhile takes it down.
+        # Everything below is on the disk after the run; a truncation meanwhile lowers it.
         self.end_offset = end_offset
         self.logs: list[LogFile] = []
         self.rest = rest
         self.is_done = False
         self.failure: LogDirFailed | None = None
-        self.refusal: KafkaError | None = None  # nothing was lost, and the next ticket does it all
-        self._path = folder  # what the disk is asked for now
+        self.refusal: KafkaError | None = None  # nothing was lost; the next ticket retries all
+        self._path = folder  # the path of the current call
 
     @property
     def pinned(self) -> list[LogFile]:
-        """The files that are neither closed nor deleted until this is given back."""
+        """Return the files that are neither closed nor deleted until the ticket is returned."""
         return self.logs if self.rest is None else self.rest.pinned
 
     def run(self) -> None:
-        """Syncs everything; raises LogDirFailed, and remembers it for the owner.
+        """Sync everything; raise LogDirFailed, and store it for the owner.
 
-        OutOfSpace or TooManyOpenFiles only say that it could not be done yet.
+        OutOfSpace or TooManyOpenFiles only mean that it could not be done yet.
         """
         assert not self.is_done, "a ticket runs once"
         try:
@@ -111,7 +111,7 @@ class FlushTicket:
             self.failure = LogDirFailed(self._path, "fsync", error)
             raise self.failure from error
         except BaseException as error:
-            # A bug, or the thread's end; either way nobody knows what the disk has.
+            # A bug or the thread's end; either way the state of the disk is unknown.
             self.failure = LogDirFailed(self._path, "fsync", OSError(repr(error)))
             raise
         finally:
@@ -148,13 +148,13 @@ class FlushTicket:
 
 
 def write_epochs(files: Files, path: str, data: bytes) -> None:
-    """Replaces the checkpoint of epochs; KafkaError for want of room, and then it is as before."""
+    """Replace the checkpoint of epochs; KafkaError for want of room leaves the old one."""
     _replace_epochs(files, path, data)
     files.sync_folder(os.path.dirname(path))
 
 
 def _replace_epochs(files: Files, path: str, data: bytes) -> None:
-    """The same, but that its name wants a sync of the folder."""
+    """Do the same, but leave the sync of the folder to the caller."""
     temporary = path + TEMPORARY
     with refusals(path, "checkpoint"):
         fd = files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -169,36 +169,36 @@ def _replace_epochs(files: Files, path: str, data: bytes) -> None:
 
 
 class Flushes:
-    """How far a log is flushed, and what the next flush must cover. Belongs to its log."""
+    """The flushed offset of a log, and what the next flush must cover. Belongs to its log."""
 
     __slots__ = ("_rolled", "_snapshots", "flushed_offset", "folder_changed", "is_new", "ticket")
 
     def __init__(self, flushed_offset: int, *, is_new: bool = False) -> None:
         self.flushed_offset = flushed_offset
-        # The name of the first log file is not synced; while the file is empty, nobody minds.
+        # The name of the first log file is unsynced, which is harmless while the file is empty.
         self.is_new = is_new
         self.folder_changed = False  # names were created, renamed or removed
-        self.ticket: FlushTicket | None = None  # the one that is out
+        self.ticket: FlushTicket | None = None  # the one in progress
         self._rolled: list[Segment] = []
         self._snapshots: list[Snapshot] = []
 
     @property
     def has_rolled(self) -> bool:
-        """Whether a segment was closed and is not synced yet."""
+        """Tell whether a closed segment is not synced yet."""
         return bool(self._rolled)
 
     def rolled(self, segment: Segment) -> None:
-        """A segment is complete, and goes with the next flush."""
+        """Add a complete segment to the next flush."""
         self._rolled.append(segment)
         self.folder_changed = True
 
     def wrote(self, snapshot: Snapshot) -> None:
-        """A snapshot was written; the next flush syncs and closes it."""
+        """Add a written snapshot, which the next flush syncs and closes."""
         self._snapshots.append(snapshot)
         self.folder_changed = True
 
     def deletable_below(self, offset: int) -> int:
-        """How far up to `offset` segments may go: what a crash brings back must stand on its own.
+        """Return the bound up to `offset` for deleting segments that recovery does not need.
 
         Recovery begins with the snapshot at a segment's beginning, so that one must be on the disk,
         and with the segment of the recovery point.
@@ -217,9 +217,9 @@ class Flushes:
         epochs: EpochCache,
         indexed: set[Segment],
     ) -> FlushTicket | None:
-        """A ticket for the segments that were rolled and those given; None if all is synced.
+        """Return a ticket for rolled segments and those given; None if all is synced.
 
-        Of those that are `indexed`, aborted transactions are synced, too.
+        Also covers the aborted transactions of the `indexed` ones.
         """
         assert self.ticket is None, f"{folder} is being flushed already"
         dirty = [segment for segment in segments if segment.file.is_dirty]
@@ -239,7 +239,7 @@ class Flushes:
         return ticket
 
     def finish(self, ticket: FlushTicket) -> None:
-        """Takes a ticket that has run back, and the log's flushed offset forward."""
+        """Take back a ticket that has run, and advance the log's flushed offset."""
         assert ticket is self.ticket, "the ticket is not this log's"
         assert ticket.is_done, "the ticket has not run"
         self.ticket = None
@@ -258,14 +258,14 @@ class Flushes:
             self.flushed_offset = max(self.flushed_offset, ticket.end_offset)
 
     def truncated(self, offset: int) -> None:
-        """The log now ends at `offset`; a ticket that is out covers no more than that either."""
+        """Lower the flushed offset to the log's new end; a running ticket covers no more either."""
         self.flushed_offset = min(self.flushed_offset, offset)
         self.folder_changed = True
         if self.ticket is not None:
             self.ticket.end_offset = min(self.ticket.end_offset, offset)
 
     def removed(self, segments: Sequence[Segment]) -> None:
-        """Segments that are deleted need no sync any more, but their names do."""
+        """Drop deleted segments from the next sync, but sync their names."""
         self._rolled = [segment for segment in self._rolled if segment not in segments]
         rest = self.ticket.rest if self.ticket is not None else None
         if rest is not None:
@@ -273,7 +273,7 @@ class Flushes:
         self.folder_changed = True
 
     def release(self, files: Files) -> None:
-        """Closes snapshots that no flush came to sync."""
+        """Close snapshots that no flush has synced."""
         for snapshot in self._snapshots:
             files.close(snapshot.fd)
         self._snapshots.clear()
@@ -300,7 +300,7 @@ class Flushes:
 
 
 def _add_log(logs: list[LogFile], file: LogFile) -> None:
-    # What is written from here on makes it dirty again; until then the pin holds it open.
+    # Later writes make it dirty again; until then the pin keeps it open.
     file.pins += 1
     file.is_dirty = False
     logs.append(file)

@@ -1,13 +1,13 @@
 """Resources shared by the logs of one log dir: open files, memory budgets, disk failure.
 
-Knows nothing of offsets or batches. A log file is opened when it is first needed and may be closed
-again at any time, unless someone still needs this very descriptor: a reader has pinned it, a flush
-is running on it, or it holds bytes not yet synced. The last matters most: the kernel reports a lost
-write only to descriptors that were open when it was lost.
+Has no offsets or batches. A log file is opened on first use and may be closed again at any time,
+unless this very descriptor is still needed: a reader has pinned it, a flush is running on it, or it
+holds unsynced bytes. The last matters most: the kernel reports a lost write only to descriptors
+that were open when it was lost.
 
 A log that is taken out of service does not wait for its readers. Its files are renamed or unlinked
-at once; a file that is still pinned is *doomed*, and its last reader closes the descriptor.
-One thread owns the handles and everything in them.
+at once; a file that is still pinned is *doomed*, and its last reader closes the descriptor. One
+thread owns the handles and everything in them.
 """
 
 import os
@@ -23,9 +23,9 @@ from brokers.storage.memory_budget import MemoryBudget
 from brokers.storage.producer_ids import SeenProducerIds
 from brokers.storage.room_ahead import RoomAhead
 
-# Never more than this share of what the process may open: sockets want the rest.
+# The share of the process's descriptor limit; the rest is for sockets.
 _SHARE_OF_LIMIT: Final = 2
-# Reopening costs about 3 µs, so more than this buys nothing that anyone could measure.
+# Reopening costs about 3 µs, so more than this has no measurable benefit.
 MAX_OPEN_FILES: Final = 8192
 # Below this even a broker with few partitions would reopen all the time.
 MIN_OPEN_FILES: Final = 16
@@ -34,8 +34,8 @@ DEFAULT_INDEX_BYTES: Final = 16 * 1024 * 1024
 # Index entries on their way to a file: enough for 64 logs that are written fast. Writing more often
 # is all that a lack of it costs.
 DEFAULT_WAITING_BYTES: Final = 4 * 1024 * 1024
-# Damage that is not reported yet. The broker reports twice a second; for a disk that breaks faster
-# than this a longer list would say no more.
+# Unreported damage. The broker reports twice a second; for a disk that breaks faster than this a
+# longer list would add nothing.
 MAX_DAMAGE_NOTED: Final = 256
 
 
@@ -63,7 +63,7 @@ class LogFile:
         self.is_dirty = False  # holds bytes that no finished or running flush covers
         self.was_used = True
         self.room_end = self.room_taken = 0
-        self.doomed_by: Handles | None = None  # where the last reader returns the descriptor
+        self.doomed_by: Handles | None = None  # the handles that close it after the last reader
 
     def unpin(self) -> None:
         """Drop one pin; the last pin of a doomed file closes it."""
@@ -78,20 +78,20 @@ class LogFile:
 
 
 class Owner(Protocol):
-    """Who appends to files of this log dir, and must stop when the disk has failed."""
+    """An appender to files of this log dir, which must stop when the disk has failed."""
 
     def refuse_appends(self) -> None: ...
 
 
 class Rebuild(Protocol):
-    """Indexes of a segment that are being made again."""
+    """A rebuild of a segment's indexes."""
 
     def step(self) -> bool:
-        """Do a little; True once there is no more to do."""
+        """Do one short step; return True once the rebuild is complete."""
 
 
 class Handles:
-    """Opens log files lazily and closes the ones least in use."""
+    """Opens log files on demand and closes those least recently used."""
 
     __slots__ = (
         "_damage",
@@ -130,11 +130,11 @@ class Handles:
         self.rebuilds: dict[Rebuild, None] = {}  # under way, oldest first
         self._damage: list[RecordsDamaged] = []
         self._max_open = default_budget() if max_open is None else max_open
-        # In the order of a clock's hand: whoever was used since it last passed gets another round.
+        # A clock's order: a file that was used since the hand last passed stays for another round.
         self._open: OrderedDict[LogFile, None] = OrderedDict()
-        # Those that the hand met while they were held. It must not meet thousands of them each time
-        # that one is opened, so they come back when a flush is over, or after as many openings as
-        # there are of them: readers let go without a word.
+        # Files that were held when the hand met them. It must not meet thousands of them at each
+        # opening, so they come back when a flush is over, or after as many openings as there are of
+        # them: readers release files without notice.
         self._held: set[LogFile] = set()
         # Pinned files of logs that are out of service. Each was open before its log was taken out,
         # so dooming adds no descriptor. Each has a piece of an unsent answer, and the output limits
@@ -149,16 +149,16 @@ class Handles:
 
     @property
     def doomed_files(self) -> int:
-        """How many files of logs out of service are still open for a reader."""
+        """Return how many files of logs out of service a reader still keeps open."""
         return len(self._doomed)
 
     @property
     def is_over_budget(self) -> bool:
-        """More files are held than the budget allows; a flush lets go of those that are dirty."""
+        """Tell whether more files are held than the budget allows; a flush releases dirty ones."""
         return self.open_files > self._max_open
 
     def open(self, file: LogFile, *, create: bool = False) -> int:
-        """The descriptor of `file`, opened now if it was closed. `create` also empties it."""
+        """Return the descriptor of `file`; open it if it is closed. `create` also empties it."""
         if file.fd >= 0:
             file.was_used = True
             return file.fd
@@ -176,7 +176,7 @@ class Handles:
         return file.fd
 
     def close(self, file: LogFile) -> None:
-        """Close a file for good, or doom it while it is pinned; its dirty bytes are given up."""
+        """Close a file for good, or doom it while it is pinned; discard its dirty bytes."""
         self.ahead.forget(file)
         if file.fd < 0:
             return
@@ -191,7 +191,7 @@ class Handles:
         self._release(file)
 
     def note_damage(self, damage: RecordsDamaged) -> None:
-        """Note damage that was met for the first time, for the next report."""
+        """Record new damage for the next report."""
         if len(self._damage) < MAX_DAMAGE_NOTED:
             self._damage.append(damage)
 
@@ -201,20 +201,20 @@ class Handles:
         return damage
 
     def let_go(self, file: LogFile) -> None:
-        """Takes note that a flush needs a file no more, so that it may be closed again."""
+        """Let a file be closed again that a flush no longer needs."""
         if file in self._held and not file.is_held:
             self._held.discard(file)
             self._open[file] = None
 
     def sync(self, fd: int, path: str) -> None:
-        """Syncs an open file; whatever goes wrong, bytes that were accepted may be lost."""
+        """Sync an open file; after any failure, accepted bytes may be lost."""
         try:
             self.files.datasync(fd)
         except OSError as error:
             raise self.fail(LogDirFailed(path, "fsync", error)) from error
 
     def sync_path(self, path: str) -> None:
-        """Syncs a file that is not held open."""
+        """Sync a file that is not held open."""
         fd = self.files.open(path, os.O_RDONLY)
         try:
             self.sync(fd, path)
@@ -222,19 +222,19 @@ class Handles:
             self.files.close(fd)
 
     def sync_folder(self, path: str) -> None:
-        """Syncs the names in a folder."""
+        """Sync the names in a folder."""
         try:
             self.files.sync_folder(path)
         except OSError as error:
             if error.errno in TOO_MANY_OPEN_ERRNOS:
-                # It was not even opened, so nothing is lost.
+                # The folder was not even opened, so nothing is lost.
                 raise TooManyOpenFiles(path, "fsync") from error
             raise self.fail(LogDirFailed(path, "fsync", error)) from error
 
     def fail(self, failure: LogDirFailed) -> LogDirFailed:
-        """Marks the log dir as failed, for good, and returns the failure that counts: the first.
+        """Mark the log dir as failed, for good, and return the first failure, which counts.
 
-        Owners are told, because asking before every append would cost each of them a tenth of a µs.
+        Owners are notified, because a check before every append would cost each a tenth of a µs.
         """
         if self.failure is None:
             self.failure = failure
@@ -248,7 +248,7 @@ class Handles:
             for file in [file for file in self._held if not file.is_held]:
                 self.let_go(file)
             self._look_again_in = len(self._held)
-        # Two rounds at most: the first takes second chances away, the second finds the idle.
+        # Two rounds at most: the first clears the marks of recent use, the second closes files.
         for _ in range(2 * len(self._open)):
             if not self._open or self.open_files < self._max_open:
                 return
@@ -267,7 +267,7 @@ class Handles:
 
 
 def default_budget() -> int:
-    """How many log files a process may hold open, well under what the system allows it."""
+    """Return how many log files a process may hold open, well below the system's limit."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_OPEN_FILES

@@ -1,7 +1,7 @@
 """Walks through a log file from batch to batch, by their headers alone.
 
 Checks no CRC: this is for files known to be whole, where it costs one small read per few kilobytes.
-What cannot be a batch is StorageCorrupt; `scan` is for files in doubt.
+An invalid header is StorageCorrupt; `scan` is for doubtful files.
 
 No CRC covers a base offset, so a walk compares it with the batches on both sides. A batch that
 begins right behind the one in front, and has as many records as offsets, needs no comparison with
@@ -23,14 +23,14 @@ _POINTS: Final = Struct(">qiib6xi8xq14xi")
 _BASE_OFFSET: Final = Struct(">q")
 # Holds all batches between two entries of a sparse index at the usual interval of 4 KiB.
 _BLOCK_BYTES: Final = 8192
-# In the place of the last offset in front, where that is not known; in front of offset 0 it is -1.
+# Stands for an unknown last offset of the batch in front; -1 in front of offset 0.
 NO_OFFSET: Final = -2
-# In the place of the offset that a file does not reach, where that is not known.
+# Stands for an unknown upper bound of a file's offsets.
 NO_BOUND: Final = 2**63 - 1
 
 
 class Header(NamedTuple):
-    """Where one batch is, in the file and in the log."""
+    """The position of one batch, in the file and in the log."""
 
     position: int
     size: int
@@ -45,7 +45,7 @@ class Header(NamedTuple):
 
 
 class NoBatch(StorageCorrupt):
-    """No batch begins where one must; `last_offset` is that of the batch in front, if known.
+    """No batch begins at a required position; `last_offset` is of the batch in front, if known.
 
     No batch that begins in front of `doubted_until` can be trusted either.
     """
@@ -74,10 +74,10 @@ def walk(
     bound: int = NO_BOUND,
     is_trusted: bool = True,
 ) -> Iterator[Header]:
-    """The headers of the batches from `position` up to `stop`, where the last one ends.
+    """Yield the headers of the batches from `position` to `stop`, where the last one ends.
 
     NoBatch where there is none, or one whose offsets contradict its neighbours. `last_offset` is
-    that of the batch in front; without it the first batch is believed if it `is_trusted`. All
+    that of the batch in front; without it the first batch is accepted if it `is_trusted`. All
     offsets are below `bound`.
     """
     block, start, size = b"", position, 0
@@ -85,7 +85,7 @@ def walk(
     while position < stop:
         at = position - start
         if at + HEADER_SIZE > len(block):
-            # Large batches lie one per block, so behind one only the next header is worth reading.
+            # A large batch fills its block, so behind it only the next header is worth reading.
             wanted = _BLOCK_BYTES if size <= _BLOCK_BYTES // 2 else HEADER_SIZE
             block, start, at = files.pread(fd, min(wanted, stop - position), position), position, 0
             if len(block) < HEADER_SIZE:
@@ -121,7 +121,7 @@ def walk(
 
 
 def header_at(files: Files, fd: int, position: int, stop: int) -> Header | None:
-    """What begins at `position` and ends at or before `stop`; None if that is no batch."""
+    """Return the batch from `position` that ends at or before `stop`; None if it is invalid."""
     data = files.pread(fd, HEADER_SIZE, position)
     if len(data) < HEADER_SIZE:
         return None
@@ -147,12 +147,11 @@ def seek(
     offset: int,
     limit: int,
 ) -> Header | None:
-    """The first batch from an entry on that does not end below `offset`; None if there is none.
+    """Find the first batch from an entry on that does not end below `offset`, or None.
 
-    The entry must be true of the batch at its position; the one at 0 says where the file begins.
-    Batches that begin at or behind `limit` are not looked at. This is `walk` without a stop at
-    every batch: cold readers pay for each one in between. It does not tell which of two batches is
-    wrong.
+    The entry must match the batch at its position; the one at 0 says where the file begins. Batches
+    that begin at or behind `limit` are skipped. This is `walk` without a stop at every batch: cold
+    readers pay for each one in between. It does not tell which of two batches is wrong.
     """
     unpack = _POINTS.unpack_from
     first_ends_at, position = entry
@@ -195,7 +194,7 @@ def _known(last_offset: int) -> int | None:
 def _base_offset_at(
     files: Files, fd: int, position: int, stop: int, block: bytes, start: int
 ) -> int | None:
-    """The base offset at `position`, from the block at `start` if it is there; None at the end."""
+    """Return the base offset at `position`, from the block at `start` if there; None at the end."""
     if position + _BASE_OFFSET.size > stop:
         return None
     at = position - start
@@ -219,13 +218,13 @@ def _refuse_contradicted(
 ) -> None:
     """Raise NoBatch if a batch is wrong whose last offset is not in front of the batch behind it.
 
-    It is wrong if the batch behind it would find no place behind it, whatever its base offset were;
-    that one is wrong if `count` records find no place in front of it. Where neither is certain,
-    both are doubted.
+    It is wrong if the batch behind it would not fit behind it, whatever its base offset were; the
+    other is wrong if `count` records do not fit in front of it. Where neither is certain, both are
+    doubted.
     """
     following = header_at(files, fd, header.end, stop)
     if following is None:
-        return  # damage of its own, which the walk comes to next
+        return  # separate damage, which the walk meets next
     third = header_at(files, fd, following.end, stop)
     place_behind = (bound if third is None else third.base_offset) - header.last_offset - 1
     place_in_front = following.base_offset - last_offset - 1

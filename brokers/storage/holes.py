@@ -1,9 +1,8 @@
-"""Damage inside of a log file: from where to where the file holds no batches, and what is behind.
+"""Finds damaged ranges inside of a log file, and the batches behind them.
 
-Knows one file and its offset index. A hole begins where a batch ends and the next one is missing,
-so the caller must have come there from batch to batch. It ends at the next batch that is known to
-be one: the index names it and its header agrees, or its CRC is right and an unbroken chain of
-batches begins with it.
+Uses one file and its offset index. A hole begins where a batch ends and the next one is missing, so
+the caller must have come there from batch to batch. It ends at the next confirmed batch: the index
+names it and its header agrees, or its CRC is right and an unbroken chain of batches begins with it.
 """
 
 from typing import Final, NamedTuple
@@ -14,16 +13,16 @@ from brokers.storage.headers import Header, header_at, walk
 from brokers.storage.offset_index import IndexEntry, OffsetIndex
 from brokers.storage.resync import sound_batches
 
-# Sound batches are looked for byte by byte in so much of a file: sixteen times what lies between
-# entries at Kafka's interval, and at most 50 ms of work for a payload made to look like headers.
-# A longer hole reaches to the next entry.
+# The range that is searched byte by byte for sound batches: sixteen times the distance of entries
+# at Kafka's interval, and at most 50 ms of work for a payload made to look like headers. A longer
+# hole extends to the next entry.
 _SEARCHED_BYTES: Final = 64 * 1024
-# The next offset where no sound batch follows in the file.
+# Stands for the next offset if no sound batch follows in the file.
 UNKNOWN_OFFSET: Final = 2**63 - 1
 
 
 class Hole(NamedTuple):
-    """Bytes from `start` up to `end` without a sound batch; lost are the offsets up to the next."""
+    """Bytes from `start` up to `end` without a sound batch; the offsets up to the next are lost."""
 
     start: int
     end: int
@@ -35,14 +34,14 @@ class Hole(NamedTuple):
 
     @property
     def offsets(self) -> str:
-        """The lost offsets, for a sentence."""
+        """Return the lost offsets, as words for a message."""
         if self.next_offset == UNKNOWN_OFFSET:
             return f"from offset {self.first_offset} to the end of the file"
         return f"from offset {self.first_offset} to {self.next_offset - 1}"
 
 
 class RecordsDamaged(StorageCorrupt):
-    """The offset that was asked for is one of those lost in `hole`; what lies around is served."""
+    """The requested offset is lost in `hole`; the records around it are served."""
 
     def __init__(self, path: str, hole: Hole, reason: str) -> None:
         super().__init__(path, hole.start, f"the records {hole.offsets} are damaged ({reason})")
@@ -50,7 +49,7 @@ class RecordsDamaged(StorageCorrupt):
 
 
 def confirmed(files: Files, fd: int, size: int, entry: IndexEntry) -> Header | None:
-    """The header of the batch that an entry names; None unless both agree."""
+    """Return the header of the batch that an entry names; None unless both agree."""
     header = header_at(files, fd, entry.position, size)
     return header if header is not None and header.last_offset == entry.offset else None
 
@@ -58,7 +57,7 @@ def confirmed(files: Files, fd: int, size: int, entry: IndexEntry) -> Header | N
 def confirmed_before(
     files: Files, fd: int, size: int, index: OffsetIndex, number: int
 ) -> Header | None:
-    """A batch that is named by the entry with this number, or one not far in front of it.
+    """Return a batch that this entry names, or one of the entries before it.
 
     The steps back double, so that few headers are read however many entries are wrong.
     """
@@ -83,7 +82,7 @@ def find_hole(
     first_offset: int,
     doubted_until: int = 0,
 ) -> Hole:
-    """The hole that begins at `position`, in a file of `size` bytes.
+    """Find the hole that begins at `position`, in a file of `size` bytes.
 
     It ends at or behind `doubted_until`, unless an entry of the index confirms a batch in front.
     """
@@ -102,7 +101,7 @@ def find_hole(
 def _confirmed_behind(
     files: Files, fd: int, size: int, index: OffsetIndex, position: int
 ) -> Header | None:
-    """The next batch behind `position` that an entry names and its header confirms.
+    """Return the next batch behind `position` that an entry names and its header confirms.
 
     Damage is mostly local, so the steps begin small; they double, and the last one is halved until
     it is exact, so that damage of any length costs a few dozen reads.
@@ -129,7 +128,7 @@ def _confirmed_behind(
 def _chained(
     files: Files, fd: int, path: str, *, position: int, bound: int, stop: int
 ) -> Header | None:
-    """The batch at `position`, if others follow without a gap past `bound` or to exactly `stop`."""
+    """Return the batch at `position` if others follow without a gap past `bound` or to `stop`."""
     first: Header | None = None
     try:
         for header in walk(files, fd, path, position, stop, is_trusted=False):

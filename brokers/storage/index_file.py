@@ -1,7 +1,7 @@
-"""How an index file is read and written, whatever its entries mean.
+"""Reads and writes index files, independent of what their entries mean.
 
-Knows only that entries have one size and that no entry is all zeros. Both hold for Kafka's offset
-and time indexes, whose files end in zeros while Kafka has them preallocated.
+Relies on two properties: entries have one size, and no entry is all zeros. Both hold for Kafka's
+offset and time indexes, whose files end in zeros while Kafka has them preallocated.
 """
 
 import os
@@ -9,13 +9,13 @@ from typing import Final
 
 from brokers.storage.files import Buffer, Files
 
-# Kafka's default is 10 MiB per index. What lies beyond this is not read: a lookup that ends early
-# only walks further in the log, while a file grown by damage must not become an allocation.
+# Kafka's default is 10 MiB per index. Bytes beyond this are not read: a lookup that ends early only
+# walks further in the log, while a file grown by damage must not become an allocation.
 MAX_INDEX_BYTES: Final = 64 * 1024 * 1024
 
 
 def read_entries(files: Files, path: str, entry_size: int) -> bytes:
-    """The whole entries of an index file, without the zeros behind them; empty if it is missing."""
+    """Return the whole entries of an index file, without trailing zeros; empty if it is missing."""
     try:
         fd = files.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -31,10 +31,10 @@ def read_entries(files: Files, path: str, entry_size: int) -> bytes:
 
 
 def write_entries(files: Files, path: str, data: Buffer, position: int) -> None:
-    """Makes `data` the end of an index file that keeps its first `position` bytes."""
+    """Replace everything behind the first `position` bytes of an index file with `data`."""
     fd = files.open(path, os.O_WRONLY | os.O_CREAT)
     try:
-        # More than that is Kafka's preallocation, what a truncated log left, or a failed write.
+        # The rest is Kafka's preallocation, the remainder of a truncated log, or a failed write.
         if files.size(fd) != position:
             files.truncate(fd, position)
         view = memoryview(data).cast("B")

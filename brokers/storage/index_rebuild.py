@@ -1,8 +1,8 @@
-"""New indexes for a segment whose index files are wrong, made in steps beside the old ones.
+"""Rebuilds the index files of a segment in steps, beside the wrong ones.
 
-Knows headers and no readers. A step is short enough for the event loop; housekeeping repeats it
-until the indexes are complete. They are written to files that end in `.tmp` and replace the old
-ones at the end only, so a rebuild that fails loses nothing.
+Reads headers only. A step is short enough for the event loop; housekeeping repeats it until the
+indexes are complete. They are written to files that end in `.tmp` and replace the old ones at the
+end only, so a rebuild that fails loses nothing.
 """
 
 import os
@@ -18,15 +18,15 @@ from brokers.storage.log_config import LogConfig
 if TYPE_CHECKING:
     from brokers.storage.segment import Segment
 
-# What one step reads: 3 ms for batches of 170 bytes, 8 ms for the smallest there are.
+# The input of one step: 3 ms for batches of 170 bytes, 8 ms for the smallest ones.
 STEP_BYTES: Final = 512 * 1024
 # In one log dir at a time. Each holds an open file and up to 64 KiB; a start that finds thousands
-# of wrong indexes makes them as they are asked for.
+# of wrong indexes rebuilds the others on request.
 MAX_REBUILDS: Final = 16
 
 
 class IndexUnfinished(KafkaError):
-    """The index that an answer needs is being made; the client asks again in a moment."""
+    """The index of a lookup is being rebuilt; the client retries in a moment."""
 
     def __init__(self, path: str) -> None:
         name = os.path.basename(path)
@@ -35,7 +35,7 @@ class IndexUnfinished(KafkaError):
 
 
 class IndexRebuild:
-    """One rebuild of one segment; `fresh` collects its entries. It ends in its place or dropped."""
+    """One rebuild of one segment; `fresh` collects its entries until adopted or dropped."""
 
     __slots__ = ("_config", "_fresh", "_position", "_segment", "next_offset")
 
@@ -44,18 +44,18 @@ class IndexRebuild:
         self._fresh = fresh
         self._config = config
         self._position = 0
-        self.next_offset = segment.base_offset  # behind the last batch that was taken in
+        self.next_offset = segment.base_offset  # behind the last processed batch
         fresh.forget_indexes()
 
     def step(self) -> bool:
-        """Take in some batches; True once the new indexes are in place.
+        """Process some batches; return True once the new indexes are in place.
 
-        After an OSError it goes on from where it was.
+        After an OSError, the next call continues at the same position.
         """
         return self._take(self._segment.headers, STEP_BYTES)
 
     def run(self, headers: Callable[[int], Iterator[Header]]) -> None:
-        """Take in all batches, for callers that may wait; what `headers` raises drops it."""
+        """Process all batches, for callers that may wait; errors of `headers` drop the rebuild."""
         try:
             is_done = self._take(headers, self._segment.size + 1)
         except (StorageError, KafkaError, OSError):
@@ -64,7 +64,7 @@ class IndexRebuild:
         assert is_done, f"{self._segment.file.path} has grown meanwhile"
 
     def drop(self) -> None:
-        """Give up; the old indexes stay."""
+        """Give up and keep the old indexes."""
         self._fresh.release()
         for path in (self._fresh.offset_index.path, self._fresh.time_index.path):
             with suppress(OSError):

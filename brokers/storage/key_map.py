@@ -1,7 +1,7 @@
-"""Which offset each key was written at last: what compaction keeps.
+"""Maps each key to the last offset at which it was written: what compaction keeps.
 
-Knows digests, not keys, so that a key of a megabyte costs no more than one of ten bytes. Two keys
-with one digest would cost a record; with 128 bits of BLAKE2b nobody finds such a pair.
+Stores digests, not keys, so that a key of a megabyte costs no more than one of ten bytes. Two keys
+with one digest would cost a record; with 128 bits of BLAKE2b such a pair cannot be found.
 """
 
 from array import array
@@ -9,7 +9,7 @@ from bisect import bisect_left
 from hashlib import blake2b
 from typing import Final
 
-# About 75 MB. Beyond it a cleaning ends early, and the next one goes on from there.
+# About 75 MB. Beyond it a cleaning ends early, and the next one continues there.
 MAX_KEYS: Final = 500_000
 _DIGEST_BYTES: Final = 16
 
@@ -27,7 +27,7 @@ class KeyMap:
         return len(self._offsets)
 
     def note(self, key: bytes, offset: int) -> bool:
-        """Takes down that a key was written; False if it is new and there is no room for it."""
+        """Record a written key; return False if it is new and there is no room for it."""
         digest = blake2b(key, digest_size=_DIGEST_BYTES).digest()
         if len(self._offsets) >= self._max_keys and digest not in self._offsets:
             return False
@@ -35,17 +35,17 @@ class KeyMap:
         return True
 
     def is_last(self, key: bytes, offset: int) -> bool:
-        """Whether no later offset of this key was noted."""
+        """Tell whether no later offset of this key was noted."""
         digest = blake2b(key, digest_size=_DIGEST_BYTES).digest()
         return self._offsets.get(digest, offset) <= offset
 
     def survivors(self) -> "Survivors":
-        """The last offsets of all keys."""
+        """Return the last offsets of all keys."""
         return Survivors(array("q", sorted(self._offsets.values())))
 
 
 class Survivors:
-    """Offsets that nothing later has replaced: whole batches without one need no look inside."""
+    """Offsets that no later record has replaced; batches without any need not be decoded."""
 
     __slots__ = ("_offsets",)
 
@@ -53,6 +53,6 @@ class Survivors:
         self._offsets = offsets
 
     def are_within(self, first: int, last: int) -> bool:
-        """Whether one of them lies between two offsets, both included."""
+        """Tell whether there is one between two offsets, both included."""
         at = bisect_left(self._offsets, first)
         return at < len(self._offsets) and self._offsets[at] <= last

@@ -1,12 +1,12 @@
-"""The log of one partition: batches in, in the order of their offsets; where to find them, out.
+"""The log of one partition: appends batches in the order of their offsets, and finds them again.
 
-Knows no cluster, no watermark of its own and no clock: who leads, how far readers may see and what
-time it is come as arguments. Bytes are stored as they were received and are never joined, copied or
-unpacked on the way; an append is one write from the caller's buffer.
+Has no cluster state, no high watermark and no clock: leadership, the readers' limit and the time
+come as arguments. Bytes are stored as they were received and are never joined, copied or unpacked
+on the way; an append is one write from the caller's buffer.
 
-Three offsets rule everything: `start_offset`, below which nothing is served; `end_offset`, which
-the next record gets; and between them `flushed_offset`, up to which the disk has confirmed. Nothing
-here waits for the disk but what says so: a flush is `begin_flush`, `ticket.run` in any thread, and
+Three offsets delimit it: `start_offset`, below which nothing is served; `end_offset`, which the
+next record gets; and between them `flushed_offset`, up to which the disk has confirmed. Only the
+methods that say so wait for the disk: a flush is `begin_flush`, `ticket.run` in any thread, and
 `finish_flush`, and a log has one ticket at a time.
 """
 
@@ -65,7 +65,7 @@ class PartitionLog:
         self.start_offset = found.start_offset
         self._folder = LogFolder(folder, config, handles, found)
         self._appends = Appends(self._folder, found.end_offset)
-        # Bound here, since a method that only hands on would add a twentieth to each append.
+        # Bound here, since a method that only forwards would add a twentieth to each append.
         self.append = self._appends.append
         self.append_replicated = self._appends.append_replicated
         handles.owners.add(self)
@@ -81,10 +81,10 @@ class PartitionLog:
         log_start_offset: int = 0,
         is_clean: bool = False,
     ) -> "PartitionLog":
-        """Opens or creates the log in `folder`, after recovery unless it was closed cleanly.
+        """Open or create the log in `folder`, after recovery unless it was closed cleanly.
 
-        `recovery_point` and `log_start_offset` are what the log dir's checkpoints say. When this
-        returns, all that the log holds is on the disk; see `damage` for what it could not take in.
+        `recovery_point` and `log_start_offset` come from the log dir's checkpoints. On return, all
+        that the log holds is on the disk; see `damage` for what recovery could not include.
         """
         try:
             found = recover(
@@ -112,56 +112,56 @@ class PartitionLog:
 
     @property
     def damage(self) -> Damage | None:
-        """What recovery found and would not cut off; while it is there, nothing is appended."""
+        """The damage that recovery left in place; while there is any, the log refuses appends."""
         return self._folder.damage
 
     @property
     def set_aside(self) -> list[str]:
-        """Files with sound batches that could not stay in the log, for an operator to look at."""
+        """Files with sound batches that were moved out of the log, for an operator to inspect."""
         return self._folder.set_aside
 
     @property
     def end_offset(self) -> int:
-        """What the next record gets."""
+        """The offset of the next record."""
         return self._appends.end_offset
 
     @property
     def flushed_offset(self) -> int:
-        """Everything below is on the disk."""
+        """The offset below which everything is on the disk."""
         return self._folder.flushes.flushed_offset
 
     @property
     def recovery_point(self) -> int:
-        """Where recovery must begin after a crash; for the checkpoint of the log dir."""
+        """The start of a recovery after a crash; for the checkpoint of the log dir."""
         damage = self._folder.damage
         if damage is not None:
-            # Behind the damage, so that the next start knows again that it had been synced.
+            # Behind the damage, so that the next start can tell that it had been synced.
             return damage.offset + damage.is_flushed
         return self._folder.flushes.flushed_offset
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all segments, deleted ones not counted."""
+        """The bytes of all segments, without deleted ones."""
         active = self.segments.active
         return active.start + active.size - self.segments[0].start
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a ticket is out."""
+        """Whether a ticket is running."""
         return self._folder.flushes.ticket is not None
 
     @property
     def has_rolled(self) -> bool:
-        """Whether a complete segment waits for a flush; one with `rolled_only` is enough for it."""
+        """Whether a complete segment waits for a flush; `rolled_only` is enough for it."""
         return self._folder.flushes.has_rolled
 
     def reconfigure(self, config: LogConfig) -> None:
-        """Takes another configuration; segments that exist keep the form they have."""
+        """Apply another configuration; existing segments keep their format."""
         self._folder.config = config
         self._appends.reconfigure()
 
     def refuse_appends(self) -> None:
-        """Called when the disk has failed, in this log or another."""
+        """Refuse appends; called when the disk has failed, in this log or another."""
         self._appends.refuse()
 
     def read(
@@ -173,11 +173,11 @@ class PartitionLog:
         min_one_batch: bool = True,
         skips_empty: bool = False,
     ) -> LogSlice:
-        """Plans a read of whole batches from the one that holds `offset`, all below `max_offset`.
+        """Plan a read of whole batches from the one that holds `offset`, all below `max_offset`.
 
-        At most `max_bytes`, but at least one batch unless `min_one_batch` is off; nothing where the
-        reader has all it may see. With `skips_empty` it begins with a batch that has records, if
-        there is one. The caller releases the slice.
+        At most `max_bytes`, but at least one batch unless `min_one_batch` is off; nothing if the
+        reader has reached `max_offset`. With `skips_empty` it begins with a batch that has records,
+        if there is one. The caller releases the slice.
         """
         appends = self._appends
         end_offset = appends.end_offset
@@ -209,7 +209,7 @@ class PartitionLog:
             )
 
     def search_timestamp(self, timestamp: int) -> Search:
-        """Finds the first record that is not older than `timestamp`; None when all are older.
+        """Find the first record that is not older than `timestamp`; None when all are older.
 
         In steps of a few milliseconds at most; the log must not be closed between two of them.
         """
@@ -218,19 +218,19 @@ class PartitionLog:
                 found = yield from time_search.find_timestamp(
                     self.segments, timestamp, self.start_offset, self.config
                 )
-            # The log's start may have passed it meanwhile.
+            # The log's start may have moved past it between the steps.
             if found is None or found.offset >= self.start_offset:
                 return found
 
     def search_max_timestamp(self) -> Search:
-        """The same for the first record with the greatest timestamp; None when none has any."""
+        """Do the same for the first record with the greatest timestamp; None when none has any."""
         with self._folder.on_disk("read"):
             return (yield from time_search.find_max_timestamp(self.segments, self.config))
 
     def first_record(self, offset: int, *, max_offset: int) -> FoundRecord | None:
-        """The first record at or behind `offset` and below `max_offset`, None without one.
+        """Return the first record at or behind `offset` and below `max_offset`, None without one.
 
-        Opens no more than it may in one go; see `reads.first_from`.
+        Opens a bounded number of records only; see `reads.first_from`.
         """
         if offset >= min(max_offset, self.end_offset):
             return None
@@ -240,35 +240,35 @@ class PartitionLog:
             )
 
     def aborted_transactions(self, first: int, upper: int) -> list[AbortedTxn]:
-        """The aborted transactions that a reader of `first` up to below `upper` must skip."""
+        """Return the aborted transactions for a reader of `first` up to below `upper`."""
         with self._folder.on_disk("read"):
             return reads.aborted_between(self.segments, first, upper)
 
     def begin_flush(self, *, rolled_only: bool = False) -> FlushTicket | None:
-        """Takes down what to sync; None when nothing waits for it.
+        """Return a ticket of what to sync; None if all is synced.
 
-        `rolled_only` leaves out the active segment: all that a log needs whose safety is in its
+        `rolled_only` leaves out the active segment, for a log whose durability comes from its
         replicas.
         """
         return self._folder.begin_flush(self.end_offset, rolled_only=rolled_only)
 
     def finish_flush(self, ticket: FlushTicket) -> int:
-        """Takes the ticket back and returns the flushed offset; LogDirFailed if it had failed."""
+        """Take the ticket back and return the flushed offset; LogDirFailed if it had failed."""
         return self._folder.finish_flush(ticket)
 
     def write_indexes(self) -> None:
-        """Writes index entries that are held back, for a log that appends rarely."""
+        """Write waiting index entries, for a log that appends rarely."""
         self._appends.write_indexes()
 
     def flush(self) -> int:
-        """All three steps at once, for callers that may wait for the disk."""
+        """Do all three steps at once, for callers that may wait for the disk."""
         ticket = self.begin_flush()
         if ticket is not None:
             self._run(ticket)
         return self.flushed_offset
 
     def advance_log_start(self, offset: int) -> bool:
-        """Serves nothing below `offset` any more; True if that was news.
+        """Move the log's start up to `offset`; return True if it has moved.
 
         The owner makes it durable in the log dir's checkpoint before `delete_old_segments`: after a
         crash in between, a deletion that only half happened must not look like a hole.
@@ -282,7 +282,7 @@ class PartitionLog:
         return True
 
     def expire(self, now_ms: int, *, high_watermark: int | None = None) -> bool:
-        """Moves the log's start behind the segments that retention takes; True if that was news."""
+        """Move the log's start behind the expired segments; return True if it has moved."""
         with self._folder.on_disk("read"):
             count = retention.expired_segments(
                 self.segments,
@@ -297,18 +297,18 @@ class PartitionLog:
             try:
                 self._appends.roll(now_ms)
             except OutOfSpace:
-                # All but the active one can go without a new file, and make room for it.
+                # The others can be deleted without a new file, and make room for it.
                 count -= 1
                 if count == 0:
                     raise
         return self.advance_log_start(self.segments[count].base_offset)
 
     def expire_producers(self, now_ms: int) -> int:
-        """Forgets producers that have been silent for too long; returns how many."""
+        """Forget producers that have been silent for too long; return how many."""
         return self.producers.expire(now_ms, self.config.producer_expiration_ms)
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Renames the segments below the log's start, to be unlinked later; how many there were."""
+        """Rename the segments below the log's start, to be unlinked later; return how many."""
         below = self._folder.flushes.deletable_below(self.start_offset)
         count = retention.segments_below(self.segments, below)
         with self._folder.on_disk("delete"):
@@ -316,7 +316,7 @@ class PartitionLog:
         return count
 
     def delete_pending(self, now_ms: int) -> int:
-        """Unlinks what was deleted, is due and is read by nobody; returns how many wait on."""
+        """Unlink deleted files that are due and unread; return how many segments still wait."""
         with self._folder.on_disk("delete"):
             return self._folder.finish_deletions(now_ms)
 
@@ -328,7 +328,7 @@ class PartitionLog:
         now_ms: int,
         next_horizon_ms: int | None = None,
     ) -> Cleaning | None:
-        """What there is to clean now, or None; see `compaction.cleanable`."""
+        """Return the segments to clean now, or None; see `compaction.cleanable`."""
         folder = self._folder
         if self.damage is not None or self._appends.is_closed or folder.swaps.ticket is not None:
             return None
@@ -351,14 +351,14 @@ class PartitionLog:
             )
 
     def learn_age(self, first_dirty: int) -> bool:
-        """Reads a little of what `cleaning` asks for; to be called until it says False."""
+        """Read some of the input of `cleaning`; to be called until it returns False."""
         if self.damage is not None or self._appends.is_closed:
             return False
         with self._folder.on_disk("read"):
             return learn_age(self.segments, self.config, first_dirty)
 
     def roll_overdue(self, now_ms: int) -> bool:
-        """Closes the active segment if max.compaction.lag.ms wants it cleaned by now."""
+        """Close the active segment if max.compaction.lag.ms requires it to be cleaned by now."""
         if self.damage is not None or self._appends.is_closed:
             return False
         with self._folder.on_disk("read"):
@@ -368,12 +368,12 @@ class PartitionLog:
         return is_overdue
 
     def holds(self, cleaning: Cleaning) -> bool:
-        """Whether what is to be cleaned is still here: nothing was cut, and nothing went."""
+        """Tell whether the segments to clean are still here: none was cut or deleted."""
         oldest = cleaning.segments[0].base_offset
         return self._folder.swaps.cuts == cleaning.cuts and self.segments[0].base_offset <= oldest
 
     def begin_swap(self, cleaning: Cleaning, group: Cleaned) -> FlushTicket | None:
-        """The first of three steps that put one cleaned file in the place of those it was made of.
+        """Start the first of three steps that replace old segments by one cleaned file.
 
         The ticket runs in any thread and goes to `exchange_cleaned`, whose ticket goes to
         `finish_swap`. None from one of them: the log has changed, and the result is void, as it is
@@ -386,28 +386,28 @@ class PartitionLog:
             return self._folder.swaps.begin(cleaning, group)
 
     def exchange_cleaned(self, ticket: FlushTicket, now_ms: int) -> FlushTicket | None:
-        """Reads from the new file from here on; readers keep the old ones that they hold."""
+        """Read from the new file from here on; readers keep the old ones that they hold."""
         swaps = self._folder.swaps
         with self._folder.on_disk("clean"):
             end = swaps.exchange(ticket, now_ms + self.config.file_delete_delay_ms)
             if end is None:
                 return None
-            # Where recent batches lie was counted through the old files.
+            # The positions of recent batches were counted through the old files.
             self._appends.tail.drop_below(end)
             return swaps.sync()
 
     def finish_swap(self, ticket: FlushTicket) -> None:
-        """Gives the new files their names; if it is refused, the next cleaning does."""
+        """Give the new files their names; if that is refused, the next cleaning does."""
         with self._folder.on_disk("clean"):
             self._folder.swaps.finish(ticket)
 
     def swap_cleaned(self, cleaning: Cleaning, result: Result, now_ms: int) -> bool:
-        """All steps for all groups at once, for callers that may wait; False if it was void."""
+        """Do all steps for all groups at once, for callers that may wait; False if it was void."""
         for group in result.groups:
             ticket = self.begin_swap(cleaning, group)
             if ticket is None:
                 return False
-            # What a ticket runs into is raised when it is taken back, as it must be.
+            # Taking the ticket back, which is required, raises its error.
             with suppress(KafkaError, StorageError):
                 ticket.run()
             ticket = self.exchange_cleaned(ticket, now_ms)
@@ -419,12 +419,12 @@ class PartitionLog:
         return True
 
     def truncate_to(self, offset: int) -> bool:
-        """Cuts the log so that it ends at `offset`; False if it ends there or before already.
+        """Cut the log so that it ends at `offset`; False if it ends there or before already.
 
-        A batch that reaches across goes as a whole, and the log ends in front of it. The cut is on
-        the disk when this returns, and so is its order: no later segment outlives the end of an
-        earlier one. Before it calls this, the owner saves `offset` as the recovery point in the log
-        dir's checkpoint if it is lower than the one there.
+        A batch that spans the offset is removed whole, and the log ends in front of it. The cut is
+        durable on return, and so is its order: no later segment outlives the end of an earlier one.
+        Before the call, the owner saves `offset` as the recovery point in the log dir's checkpoint
+        if it is lower than the one there.
 
         LogBusy while a reader or a flush holds the file that would be cut; that, OutOfSpace and
         TooManyOpenFiles leave the log as it was.
@@ -441,9 +441,9 @@ class PartitionLog:
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Empties the log, so that the next record gets `offset`; durable when this returns.
+        """Empty the log, so that the next record gets `offset`; durable on return.
 
-        Before it calls this, the owner saves 0 as the recovery point in the log dir's checkpoint.
+        Before the call, the owner saves 0 as the recovery point in the log dir's checkpoint.
         Readers and a flush keep the old files as long as they hold them. OutOfSpace and
         TooManyOpenFiles leave the log as it was.
         """
@@ -454,21 +454,21 @@ class PartitionLog:
         self._end_at(offset)
 
     def drop_damage(self) -> None:
-        """Sets the damaged end aside, in files that end in `.damaged`, and takes appends again.
+        """Move the damaged end to files that end in `.damaged`, and accept appends again.
 
-        For an operator who has decided to go on without it, or a replica that has a leader to read
-        it from.
+        For an operator who has decided to continue without it, or a replica that can fetch it from
+        a leader.
         """
         assert self.damage is not None, f"{self.folder} is not damaged"
-        # Refused for want of space, it may be tried again: all is still there, if partly aside.
+        # If refused for want of space it can be retried: all bytes still exist, some in new files.
         with self._folder.on_disk("truncate"):
             self._folder.drop_damage(self.end_offset)
 
     def begin_close(self) -> FlushTicket | None:
-        """Writes what makes the next start quick, and takes down what to sync before `close`.
+        """Write the files that speed up the next start; return a ticket to run before `close`.
 
-        None when there is nothing to sync. Only for logs that nobody appends to any more; without
-        it `close` does the same, and waits for the disk.
+        None when there is nothing to sync. Only for logs without further appends; without it
+        `close` does the same, and waits for the disk.
         """
         if self.is_flushing or self.handles.failure is not None or self.damage is not None:
             return None
@@ -479,7 +479,7 @@ class PartitionLog:
         return self.begin_flush()
 
     def close(self) -> None:
-        """Flushes everything, leaves a snapshot of the producers, and closes the files.
+        """Flush everything, write a snapshot of the producers, and close the files.
 
         Raises OutOfSpace, TooManyOpenFiles or LogDirFailed if any of it failed; then the log dir is
         not clean. LogBusy, and nothing is closed, while a flush is running. A reader keeps the
@@ -498,7 +498,7 @@ class PartitionLog:
         self._folder.refuse_in_use()
 
     def abandon(self) -> None:
-        """Closes the files as they are, with nothing flushed: the log is about to go.
+        """Close the files without a flush: the log is about to be removed.
 
         LogBusy, and nothing is closed, while a flush is running. A reader keeps the descriptor that
         it holds.
@@ -523,8 +523,8 @@ class PartitionLog:
         try:
             ticket = self.begin_close()
         except KafkaError:
-            # The records go to the disk also where there is no room for the rest, which can be made
-            # again from them.
+            # Write the records to the disk even if there is no room for the rest, which can be
+            # derived from them.
             self.flush()
             raise
         if ticket is not None:

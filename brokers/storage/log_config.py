@@ -1,7 +1,7 @@
 """Settings of a partition's log, taken from the configs of its topic.
 
-Values only, with Kafka's defaults; how they are spelled, validated and changed is not known here.
-One instance is shared by all partitions of a topic and replaced whole when anything in it changes.
+Values only, with Kafka's defaults; parsing and validation are elsewhere. One instance is shared by
+all partitions of a topic and replaced whole when anything in it changes.
 """
 
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from brokers.protocol.records.validation import ProduceRules
 
 # Positions in index files are int32.
 MAX_SEGMENT_BYTES: Final = 2**31 - 1
-# Of retention: keep everything.
+# Of retention: no limit.
 UNLIMITED: Final = -1
 
 DAY_MS: Final = 86_400_000
-# Of max.compaction.lag.ms: records may wait for ever.
+# Of max.compaction.lag.ms: no limit.
 NO_LAG_LIMIT: Final = 2**63 - 1
 
 
@@ -26,19 +26,19 @@ class LogConfig:
 
     segment_bytes: int = 1024**3
     segment_ms: int = 7 * DAY_MS
-    # Spreads the rolls of partitions that were created together over this much earlier time.
+    # Spreads the rolls of partitions that were created together: they are earlier by up to this.
     segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 * 1024**2
     index_interval_bytes: int = 4096
     retention_ms: int = 7 * DAY_MS
     retention_bytes: int = UNLIMITED
-    # A deleted segment stays this long for readers that are slow to let go of it.
+    # How long a deleted segment stays for slow readers.
     file_delete_delay_ms: int = 60_000
     # cleanup.policy: whether old segments are deleted by time and size, and whether keys are kept.
     is_deleted: bool = True
     is_compacted: bool = False
-    # Of compaction: how long a tombstone stays once the values before it are gone, which share of
-    # a log must be dirty, and how old records must be before they are compacted, or may become.
+    # Of compaction: how long a tombstone stays once the values before it are gone, the share of a
+    # log that must be dirty, and the minimum and maximum age of records to compact.
     delete_retention_ms: int = DAY_MS
     min_cleanable_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
@@ -53,7 +53,7 @@ class LogConfig:
         assert self.index_interval_bytes >= 0, f"index interval of {self.index_interval_bytes} B"
 
     def roll_after_ms(self, folder: str, base_offset: int) -> int:
-        """How much time the segment's records may span: its share of the jitter is its name's."""
+        """Return the time that the segment's records may span; jitter comes from its name."""
         jitter = min(self.segment_jitter_ms, self.segment_ms)
         if jitter <= 0:
             return self.segment_ms

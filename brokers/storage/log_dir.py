@@ -1,9 +1,8 @@
-"""All partition folders of one disk: opened together, checkpointed together, closed together.
+"""All partition folders of one disk: opened, checkpointed and closed together.
 
-Knows folders, offsets and topic ids as bytes; which partitions should exist, and what their topics
-are configured to do, is told by the caller. A folder that cannot be opened is reported and leaves
-the others in peace. The mark of a clean shutdown goes away first of all and comes back last of all,
-and only if everything between went well.
+Uses folders, offsets and topic ids as bytes; the caller decides which partitions exist, and with
+which configuration. A folder that cannot be opened is reported and does not affect the others. The
+clean-shutdown mark is removed first and written last, and only if everything in between succeeded.
 """
 
 import fcntl
@@ -36,12 +35,12 @@ from brokers.storage.producer_ids import read_highest, write_highest
 
 Partition: TypeAlias = tuple[str, int]  # topic and index
 
-# A time by which every deleted file is due, for when its room or its folder is needed now.
+# A time by which every deleted file is due, if its room or its folder is needed now.
 _ALL_DUE: Final = 2**63 - 1
 
 
 class LogDirInUse(StorageError):
-    """Another broker has this log dir open; two would overwrite each other."""
+    """The log dir is open in another broker; two would overwrite each other's files."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"log dir {path} is in use by another broker")
@@ -50,7 +49,7 @@ class LogDirInUse(StorageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFailed:
-    """A partition folder that is there but could not be opened."""
+    """A partition folder that exists but could not be opened."""
 
     folder: str
     error: Exception
@@ -58,7 +57,7 @@ class FolderFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPartition:
-    """A partition that is to be made."""
+    """A partition to create."""
 
     topic: str
     index: int
@@ -68,21 +67,21 @@ class NewPartition:
 class LogDir:
     """One log dir and its logs. Not thread-safe.
 
-    Open it, then `load` each of `folders`, in one go or with pauses in between: recovery of a large
-    log takes seconds. Nothing is marked as clean before all were loaded.
+    Open it, then `load` each of `folders`, at once or with pauses in between: recovery of a large
+    log takes seconds. The dir is not marked as clean before all were loaded.
     """
 
     def __init__(
         self, path: str, *, files: Files, handles: Handles, config_for: Callable[[str], LogConfig]
     ) -> None:
-        """Takes the lock and the clean-shutdown mark, and reads the checkpoints."""
+        """Take the lock and the clean-shutdown mark, and read the checkpoints."""
         self.path = path
         self.handles = handles
         self.logs: dict[Partition, PartitionLog] = {}
-        self.topic_ids: dict[Partition, bytes] = {}  # of those that have one noted
+        self.topic_ids: dict[Partition, bytes] = {}  # of those with a stored one
         self.failed: dict[Partition, FolderFailed] = {}
-        self.set_aside: list[str] = []  # stray and future folders, which are left alone
-        # Why the highest producer id could not be read; then the logs alone tell it.
+        self.set_aside: list[str] = []  # stray and future folders, left untouched
+        # Why the highest producer id could not be read; then it is derived from the logs alone.
         self.lost_producer_ids: StorageCorrupt | None = None
         self._files = files
         self._config_for = config_for
@@ -90,7 +89,7 @@ class LogDir:
         self._doomed: list[str] = []
         with self._on_disk("start"):
             self._lock = _lock(files, path)
-            # -1 when the mark did not say; None after any end that was not clean.
+            # -1 if the mark has none; None after any end that was not clean.
             self.clean_broker_epoch = take_clean_shutdown(files, path)
             self._points = self._saved(names.RECOVERY_POINTS)
             self._starts = self._saved(names.LOG_STARTS)
@@ -102,21 +101,21 @@ class LogDir:
 
     @property
     def folders(self) -> list[str]:
-        """The partition folders that still wait to be loaded."""
+        """The partition folders that are still to be loaded."""
         return list(self._unloaded)
 
     @property
     def high_watermarks(self) -> Mapping[Partition, int]:
-        """Those that were saved last, maybe by an earlier run, of partitions that are here."""
+        """The last saved ones, maybe of an earlier run, of partitions that are here."""
         return self._saved_of(self._high_watermarks)
 
     def load_all(self) -> None:
-        """Opens every folder that waits."""
+        """Open all remaining folders."""
         for folder in self.folders:
             self.load(folder)
 
     def load(self, folder: str) -> PartitionLog | None:
-        """Opens one of `folders`, with recovery if it needs that; None when it failed."""
+        """Open one of `folders`, with recovery if needed; None if it failed."""
         parsed = names.parse_partition_folder(folder)
         assert parsed is not None, f"{folder} is no partition folder"
         partition = (parsed.topic, parsed.partition)
@@ -134,17 +133,17 @@ class LogDir:
 
     @property
     def refused(self) -> list[Partition]:
-        """Of those that failed, the ones that only lacked room or descriptors; oldest try first."""
+        """The failed partitions that only lacked room or descriptors; oldest try first."""
         return [key for key, failed in self.failed.items() if isinstance(failed.error, KafkaError)]
 
     def load_again(self, partition: Partition) -> PartitionLog | None:
-        """Opens one of `refused`, with recovery; None when it failed once more."""
+        """Retry one of `refused`, with recovery; None if it failed again."""
         folder = self.failed.pop(partition).folder
         self._unloaded[folder] = None
         return self.load(folder)
 
     def create(self, topic: str, index: int, topic_id: bytes) -> PartitionLog:
-        """Makes the folder of a new partition; it is on the disk when this returns."""
+        """Create the folder of a new partition; durable on return."""
         new = NewPartition(topic=topic, index=index, topic_id=topic_id)
         ticket = self.begin_create([new])
         try:
@@ -154,10 +153,10 @@ class LogDir:
         return self.open_created(new)
 
     def begin_create(self, new: Collection[NewPartition]) -> FlushTicket:
-        """The first of three steps in which `create` makes many at a time, their folders.
+        """Start the first of three steps that create the folders of many partitions.
 
-        The ticket makes them, in any thread. `finish_create` takes it back, and `open_created`
-        comes for each of them.
+        The ticket creates them, in any thread. `finish_create` takes it back, then `open_created`
+        opens each of them.
         """
         folders = []
         for one in new:
@@ -167,36 +166,36 @@ class LogDir:
             assert name not in self._unloaded, f"{name} exists and waits to be loaded"
             metadata = encode_partition_metadata(one.topic_id)
             folders.append(NewFolder(os.path.join(self.path, name), metadata))
-        # Recovery would hold a new log against what an older one of this name had reached.
+        # Recovery would compare a new log with the offsets of an older one of this name.
         self._forget((one.topic, one.index) for one in new)
         return FlushTicket(self._files, self.path, 0, Rest(new_folders=folders))
 
     def finish_create(self, ticket: FlushTicket) -> None:
-        """Raises what the ticket ran into; a KafkaError leaves folders for another try."""
+        """Raise the ticket's error; a KafkaError leaves the folders for another try."""
         if ticket.failure is not None:
             raise self.handles.fail(ticket.failure)
         if ticket.refusal is not None:
             raise ticket.refusal
 
     def open_created(self, new: NewPartition) -> PartitionLog:
-        """Begins the log of a partition whose folder was made."""
+        """Open the log of a partition whose folder was created."""
         partition = (new.topic, new.index)
         self.logs[partition] = log = self._open(partition, is_clean=False)
         self.topic_ids[partition] = new.topic_id
         return log
 
     def remove(self, topic: str, index: int, marker: str = names.DELETE_FOLDER) -> str:
-        """Takes a partition out of service by renaming its folder; returns the new name.
+        """Take a partition out of service by renaming its folder; return the new name.
 
-        With `-delete` its files go when `purge` is called, with `-stray` they stay for an operator.
-        LogBusy, with nothing changed, while a flush is running. Readers keep what they hold, and
-        the partition's name is free when this returns.
+        With `-delete`, `purge` removes its files; with `-stray` they stay for an operator. LogBusy,
+        with nothing changed, while a flush is running. Readers keep what they hold, and the
+        partition's name is free on return.
         """
         partition = (topic, index)
         log = self.logs[partition]
         log.refuse_in_use()
         folder = names.set_aside_folder(topic, index, uuid.uuid4().hex, marker)
-        # A full disk must not keep a folder from going that takes its room.
+        # A full disk must not prevent the removal of a folder that fills it.
         with suppress(OutOfSpace):
             self.save_producer_ids()
         with self._on_disk("remove"):
@@ -210,10 +209,10 @@ class LogDir:
         return folder
 
     def purge(self) -> int:
-        """Unlinks the files of one removed partition; returns how many folders wait on."""
+        """Unlink the files of one removed partition; return how many folders remain."""
         if self._doomed:
             folder = os.path.join(self.path, self._doomed[-1])
-            # An operator who needs the room may have been faster, and no disk is to blame for that.
+            # An operator in need of the room may have been faster, which is no failure of the disk.
             with self._on_disk("remove"), suppress(FileNotFoundError):
                 for name in self._files.list_folder(folder):
                     with suppress(FileNotFoundError):
@@ -223,10 +222,10 @@ class LogDir:
         return len(self._doomed)
 
     def truncate_to(self, offsets: Mapping[Partition, int]) -> None:
-        """Truncates logs; what is saved of them is lowered before the first one is touched.
+        """Truncate logs; lower their saved offsets before the first one is changed.
 
-        Otherwise a crash would let recovery believe that what is written over the cut was synced,
-        or was deleted.
+        Otherwise a crash would let recovery assume that records written over the cut were synced,
+        or were deleted.
         """
         points, starts = {}, {}
         for partition, offset in offsets.items():
@@ -234,14 +233,14 @@ class LogDir:
             _refuse_damaged(log)
             with self._on_disk("truncate"):
                 starts[partition] = cut = _cut(log, offset)
-            # A log that begins anew passes through having no segment at all.
+            # A log that is emptied has no segment at all for a moment.
             points[partition] = 0 if cut < log.segments[0].base_offset else cut
         self._save_lower(points, starts)
         for partition, offset in offsets.items():
             self.logs[partition].truncate_to(offset)
 
     def start_afresh(self, partition: Partition, offset: int) -> None:
-        """Empties a log and lets it begin at `offset`, wherever a crash comes in between."""
+        """Empty a log and restart it at `offset`, safe against a crash at any point."""
         log = self.logs[partition]
         _refuse_damaged(log)
         self._save_lower({partition: 0}, {partition: offset})
@@ -249,11 +248,11 @@ class LogDir:
         self.write_checkpoints()
 
     def delete_old_segments(self, now_ms: int, high_watermarks: Mapping[Partition, int]) -> int:
-        """Applies retention to every log; returns how many segments went out of service.
+        """Apply retention to every log; return how many segments went out of service.
 
-        First all decide, then the new starts are saved, then files are renamed: a deletion that a
-        crash cut in half is then finished by the next start, and never looks like a hole. What one
-        log runs into, like a full disk, is raised when the others are done.
+        First all logs decide, then the new starts are saved, then files are renamed: the next start
+        then finishes a deletion that a crash interrupted, and never takes it for a hole. The error
+        of one log, like a full disk, is raised when the others are done.
         """
         first_error: KafkaError | StorageCorrupt | None = None
         for partition, log in self.logs.items():
@@ -274,7 +273,7 @@ class LogDir:
         return deleted
 
     def expire_producers(self, now_ms: int) -> int:
-        """Forgets silent producers of every log; to be called once all are loaded, too."""
+        """Forget silent producers of every log; also to be called once all logs are loaded."""
         self.save_producer_ids()
         return sum(log.expire_producers(now_ms) for log in self.logs.values())
 
@@ -287,14 +286,14 @@ class LogDir:
             self._noted_producer_id = highest
 
     def delete_pending(self, now_ms: int) -> None:
-        """Unlinks the deleted segments of every log that are due."""
+        """Unlink the deleted segments of every log that are due."""
         for log in self.logs.values():
             log.delete_pending(now_ms)
 
     def rebuild_indexes(self) -> bool:
-        """Take one step at indexes that turned out wrong; False once there are none.
+        """Take one step of rebuilding wrong indexes; False once there are none.
 
-        A refusal, as of a full disk, leaves all as it is, and the step can be repeated.
+        A refusal, as of a full disk, changes nothing, and the step can be repeated.
         """
         rebuilds = self.handles.rebuilds
         for rebuild in rebuilds:
@@ -304,18 +303,18 @@ class LogDir:
         return bool(rebuilds)
 
     def first_dirty(self, partition: Partition) -> int:
-        """Where the next cleaning of a log begins, as the last one said, maybe in an earlier run.
+        """Return the start of a log's next cleaning, maybe saved by an earlier run.
 
-        It may lie outside of the log, which then was never cleaned.
+        It may be outside of the log, which then was never cleaned.
         """
         return self._first_dirty.get(partition, 0)
 
     def note_cleaned(self, partition: Partition, first_dirty: int) -> None:
-        """Takes note of a cleaning that is in place; the next checkpoint saves it."""
+        """Record a completed cleaning; the next checkpoint saves it."""
         self._first_dirty[partition] = first_dirty
 
     def write_checkpoints(self) -> None:
-        """Saves recovery points, log starts and cleanings; lets logs write what they hold back."""
+        """Save recovery points, log starts and cleanings; let logs write waiting entries."""
         for log in self.logs.values():
             log.write_indexes()
         self._points.write(self._current_points())
@@ -324,32 +323,32 @@ class LogDir:
         self.save_producer_ids()
 
     def write_log_starts(self) -> None:
-        """Saves the log starts if one has moved."""
+        """Save the log starts if one has moved."""
         starts = self._saved_of(self._starts)
         starts = {key: at for key, at in starts.items() if key not in self.logs}
         for partition, log in self.logs.items():
-            # Else the name of the first segment says it.
+            # Otherwise the name of the first segment gives it.
             if log.start_offset > log.segments[0].base_offset:
                 starts[partition] = log.start_offset
         if starts != self._starts.offsets or not self._starts.is_sure:
             self._starts.write(starts)
 
     def write_cleaned(self) -> None:
-        """Saves where the next cleanings begin if one has moved; lost, they do their work twice."""
+        """Save the starts of the next cleanings if one has moved; if lost, work is repeated."""
         first_dirty = {key: at for key, at in self._first_dirty.items() if self._is_here(key)}
         if first_dirty != self._cleaned.offsets or not self._cleaned.is_sure:
             self._cleaned.write(first_dirty)
 
     def write_high_watermarks(self, offsets: Mapping[Partition, int]) -> None:
-        """Saves the high watermarks, which are the replicas' and not known here."""
+        """Save the high watermarks, which the replicas own."""
         self._high_watermarks.write(offsets)
 
     def close(self, *, broker_epoch: int) -> bool:
-        """Closes every log, saves the checkpoints, and marks the dir as clean if it is; True then.
+        """Close every log, save the checkpoints, and mark the dir as clean if it is; True then.
 
         It is not clean if a log failed, is damaged or waits to be recovered; one that waits to be
-        loaded, and was closed cleanly before, is as clean as it was. Nor is it if a log
-        is still flushed; that one stays open, and only the others close.
+        loaded, and was closed cleanly before, is as clean as it was. Nor is it if a log is still
+        flushed; that one stays open, and only the others close.
         """
         was_clean = self.clean_broker_epoch is not None
         is_clean = (was_clean or not self._unloaded) and not self.failed
@@ -384,7 +383,7 @@ class LogDir:
         )
 
     def _read_producer_ids(self) -> int:
-        """Return the id that the file holds, which counts as used; -1 where it tells none."""
+        """Return the id in the file, which counts as used; -1 if there is none."""
         try:
             highest = read_highest(self._files, os.path.join(self.path, names.PRODUCER_IDS))
         except StorageCorrupt as error:
@@ -394,7 +393,7 @@ class LogDir:
         return highest
 
     def _topic_id(self, folder: str) -> bytes | None:
-        # A damaged one counts as none: whoever knows the topic notes it again.
+        # A damaged one counts as missing: it is written again once the topic is known.
         with suppress(StorageCorrupt):
             return read_partition_metadata(self._files, os.path.join(self.path, folder))
         return None
@@ -412,16 +411,16 @@ class LogDir:
                 self.set_aside.append(name)
 
     def _current_points(self) -> dict[Partition, int]:
-        """Those of the logs; of folders that are not open, what was saved must not get lost."""
+        """Return those of open logs, and the saved ones of folders that are not open."""
         return self._saved_of(self._points) | {
             partition: log.recovery_point for partition, log in self.logs.items()
         }
 
     def _saved_of(self, saved: "_SavedOffsets") -> dict[Partition, int]:
-        """What a checkpoint says of the partitions that are here, open or not.
+        """Return a checkpoint's offsets of the partitions that are here, open or not.
 
-        Those that were removed are left out of what is written next, and not sooner: thousands may
-        be removed at once.
+        Removed partitions disappear with the next write, and not sooner: thousands may be removed
+        at once.
         """
         return {key: at for key, at in saved.offsets.items() if self._is_here(key)}
 
@@ -430,13 +429,13 @@ class LogDir:
         return is_known or names.partition_folder(*partition) in self._unloaded
 
     def _save_lower(self, points: Mapping[Partition, int], starts: Mapping[Partition, int]) -> None:
-        """Lowers what is saved of the logs to these, where it is above them; never raises it."""
+        """Lower the saved offsets of logs that are above these; never raise them."""
         self.save_producer_ids()
         for partition, at in points.items():
             if self.first_dirty(partition) > at:
                 self._first_dirty[partition] = at
         if self._cleaned.is_above(points):
-            # What is written over a cut has been in no cleaning.
+            # Records written over a cut have been in no cleaning.
             self.write_cleaned()
         if self._starts.is_above(starts):
             saved = self._starts.offsets
@@ -446,7 +445,7 @@ class LogDir:
             self._points.write(current | {key: min(at, current[key]) for key, at in points.items()})
 
     def _save_starts_for_deletion(self) -> None:
-        """Saves the log starts, if need be in the room of files that are deleted already."""
+        """Save the log starts; on a full disk, unlink deleted files first."""
         try:
             self.write_log_starts()
         except OutOfSpace:
@@ -454,10 +453,10 @@ class LogDir:
             self.write_log_starts()
 
     def _forget(self, partitions: Iterable[Partition]) -> None:
-        """Takes partitions that are not here out of every checkpoint on the disk.
+        """Remove partitions that are not here from every checkpoint on the disk.
 
-        All others that are gone go with them: thousands may be made anew in batches, and each batch
-        would wait for the disk again.
+        All other removed ones go with them: thousands may be created again in batches, and each
+        batch would wait for the disk again.
         """
         gone = set(partitions)
         for partition in gone:
@@ -474,14 +473,14 @@ class LogDir:
 
 
 class _SavedOffsets:
-    """A checkpoint and what it says on the disk now, also of folders that are not open."""
+    """A checkpoint and its current content on the disk, also of folders that are not open."""
 
     __slots__ = ("_checkpoint", "_handles", "is_sure", "offsets")
 
     def __init__(self, handles: Handles, path: str) -> None:
         self._handles = handles
         self._checkpoint = OffsetCheckpoint(handles.files, path)
-        # A write that was refused may have come as far as the new file, and then `offsets` are old.
+        # A refused write may have replaced the file; then `offsets` are outdated.
         self.is_sure = True
         self.offsets: dict[Partition, int] = {}
         # Without it, or with a damaged one, recovery is right too, and only takes longer.
@@ -489,13 +488,13 @@ class _SavedOffsets:
             self.offsets = self._checkpoint.read()
 
     def is_above(self, offsets: Mapping[Partition, int]) -> bool:
-        """Whether one of these partitions may have a greater offset on the disk."""
+        """Tell whether one of these partitions may have a greater offset on the disk."""
         if not self.is_sure:
             return True
         return any(self.offsets.get(partition, 0) > at for partition, at in offsets.items())
 
     def write(self, offsets: Mapping[Partition, int]) -> None:
-        """Replaces the checkpoint, durably; a refusal leaves the old one, or maybe the new."""
+        """Replace the checkpoint, durably; a refusal leaves the old one, or maybe the new."""
         self.is_sure = False
         with _on_disk(self._handles, self._checkpoint.path, "checkpoint"):
             self._checkpoint.write(offsets)
@@ -503,11 +502,11 @@ class _SavedOffsets:
 
 
 def _lock(files: Files, path: str) -> int:
-    """Takes the lock that keeps other brokers out, also a Kafka broker; held until it is closed."""
+    """Take the lock that excludes other brokers, Kafka's included; held until it is closed."""
     fd = files.open(os.path.join(path, names.LOCK), os.O_RDWR | os.O_CREAT)
     try:
-        # Kafka takes the one that belongs to the process, which another log dir object of our own
-        # process would not notice; the second belongs to the descriptor.
+        # Kafka takes a lock of the process, which another log dir object of the same process would
+        # not notice; the second lock belongs to the descriptor.
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -518,7 +517,7 @@ def _lock(files: Files, path: str) -> int:
 
 @contextmanager
 def _on_disk(handles: Handles, path: str, operation: str) -> Iterator[None]:
-    """Turns what the disk refuses within into OutOfSpace or the end of the log dir."""
+    """Convert disk errors within the block to OutOfSpace or a failure of the log dir."""
     try:
         yield
     except OSError as error:
@@ -529,22 +528,22 @@ def _on_disk(handles: Handles, path: str, operation: str) -> Iterator[None]:
 
 
 def _cut(log: PartitionLog, offset: int) -> int:
-    """Where the log would end if it were truncated to `offset`, or a bit below that."""
+    """Return the end of the log after a truncation to `offset`, or an offset below it."""
     if offset >= log.end_offset:
         return log.end_offset
     if offset < log.segments[0].base_offset:
         return offset
     segment = log.segments.holding(offset)
     reaching = segment.find(offset, log.config)
-    # A batch that reaches across goes as a whole.
+    # A batch that spans the offset is removed whole.
     cut = offset if reaching is None else min(offset, reaching.base_offset)
     before = segment.find(cut - 1, log.config)
-    # Where compaction left a gap the log ends even in front of that, and too low does no harm.
+    # At a gap of compaction the log ends even before that; a lower value does no harm.
     is_dense = before is not None and before.last_offset == cut - 1
     return cut if is_dense else segment.base_offset
 
 
 def _refuse_damaged(log: PartitionLog) -> None:
-    """A lower recovery point would let the next start take the damage for a torn tail."""
+    """Raise for damage: a lower recovery point would make the next start cut it as a torn tail."""
     if log.damage is not None:
         raise StorageCorrupt(log.damage.path, log.damage.position, log.damage.reason)

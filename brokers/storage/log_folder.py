@@ -1,8 +1,8 @@
-"""One log's folder in service: its segments, epochs and snapshots, and what of them is synced.
+"""One log's folder in service: its segments, epochs and snapshots, and which of them are synced.
 
-Knows files and their order, not who appends or reads, and keeps no offset of its own: the log says
-where it ends. What fails here fails in one of two ways: a full disk leaves everything as it was and
-is told to the client; any other error ends the log dir.
+Handles files and their order, not appends or reads, and keeps no offset of its own: the log passes
+its end. A full disk leaves everything as it was, and the client gets an error; any other error
+fails the log dir.
 """
 
 import os
@@ -33,9 +33,9 @@ from brokers.storage.set_aside import set_damage_aside
 from brokers.storage.swaps import Swaps
 
 _AT_ONCE: Final = 0
-# Up to here a start makes indexes again, and reads what no snapshot tells, in a few milliseconds.
+# Up to this size, rebuilding indexes and producer state at a start takes a few milliseconds.
 _QUICKLY_READ_BYTES: Final = 1024 * 1024
-# Who may hold a file.
+# The possible holders of a file.
 _FLUSH: Final = "a flush is running"
 _READER: Final = "a reader has not released its slice"
 _SWAP: Final = "a cleaned segment is being put in place"
@@ -65,7 +65,7 @@ class LogFolder:
         self.segments = found.segments
         self.epochs = found.epochs
         self.notes = found.producers
-        self.notes.indexed.clear()  # Recovery has synced what it indexed.
+        self.notes.indexed.clear()  # Recovery has synced these indexes.
         self.damage = found.damage
         self.set_aside = found.set_aside
         self.flushes = Flushes(found.end_offset, is_new=found.is_new)
@@ -73,22 +73,22 @@ class LogFolder:
         self.swaps = Swaps(path, self.segments, self._deletions, self.flushes, self.notes)
 
     def open(self, file: LogFile) -> int:
-        """The descriptor of a log file, opened if it was closed."""
+        """Return the descriptor of a log file; open it if it is closed."""
         try:
             return self.handles.open(file)
         except OSError as error:
             raise self.refused("open", error) from error
 
     def roll(self, end_offset: int) -> Segment:
-        """Closes the active segment and begins the next one; if it fails, all is as it was.
+        """Close the active segment and begin the next one; a failure changes nothing.
 
-        An empty one goes: the next begins far behind it, and there is nothing between.
+        An empty one is removed: the next begins far behind it, and there is nothing between.
         """
         self.refuse_broken()
         old, notes = self.segments.active, self.notes
         try:
             old.seal()
-            # One that is there may be on the disk already, where writing it again could tear it.
+            # An existing one may be on the disk already, where another write could tear it.
             if notes.snapshot_offset != end_offset:
                 self._write_snapshot(end_offset)
             segment = self._create_segment(end_offset)
@@ -103,31 +103,31 @@ class LogFolder:
         return segment
 
     def take_room(self, segment: Segment, end: int) -> None:
-        """Sees to the room ahead of the active segment, which grows to `end` now."""
+        """Reserve room for the active segment, which now grows to `end`."""
         if end > room_ahead.bound(segment.file):
             self.handles.open(segment.file)
             self.handles.ahead.take(segment.file, segment.size, end, self.config.segment_bytes)
 
     def write_indexes(self, segment: Segment) -> None:
-        """Writes index entries. Their batches are in the log, so nothing is refused any more."""
+        """Write index entries. Their batches are in the log, so a full disk raises nothing."""
         try:
             segment.write_indexes()
         except OSError as error:
-            # On a full disk they wait for the next turn; other failures show at the next append.
+            # On a full disk the next turn retries; other failures are raised by the next append.
             self.refused("append", error)
 
     def index_aborts(self) -> None:
-        """Writes aborted transactions into their index, without refusing what is in the log."""
+        """Write aborted transactions to their index; a full disk raises nothing."""
         try:
             self._index_aborts()
         except OSError as error:
-            # They hold readers back until the next flush or abort tries again (KAFKA-7866).
+            # They hold readers back until the next flush or abort retries (KAFKA-7866).
             self.refused("append", error)
 
     def cut_back(
         self, segment: Segment, error: OSError
     ) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
-        """Removes what a failed append left behind the end, and returns what to raise."""
+        """Remove what a failed append left behind the end, and return the error to raise."""
         try:
             self.handles.files.truncate(segment.file.fd, segment.size)
         except OSError as cut_error:
@@ -136,14 +136,14 @@ class LogFolder:
         return self.refused("append", error)
 
     def begin_flush(self, end_offset: int, *, rolled_only: bool) -> FlushTicket | None:
-        """A ticket for all that is not synced; without the active segment if `rolled_only`."""
+        """Return a ticket for all unsynced data; without the active segment if `rolled_only`."""
         self.refuse_failed()
         if self.notes.has_aborts:
             self.index_aborts()
         active = self.segments.active
         segments, end_offset = ([], active.base_offset) if rolled_only else ([active], end_offset)
         if self.notes.first_abort is not None:
-            # Recovery must find this marker again, for no index has it.
+            # Recovery must read this marker again, since no index has it.
             end_offset = min(end_offset, self.notes.first_abort)
         indexed = self.notes.indexed - {active} if rolled_only else set(self.notes.indexed)
         ticket = self.flushes.begin(
@@ -154,7 +154,7 @@ class LogFolder:
         return ticket
 
     def finish_flush(self, ticket: FlushTicket) -> int:
-        """Takes the ticket back; LogDirFailed if it had failed, else the flushed offset.
+        """Take the ticket back; return the flushed offset, or raise LogDirFailed if it had failed.
 
         A ticket that was refused is undone: OutOfSpace or TooManyOpenFiles, and the next one works.
         """
@@ -171,21 +171,21 @@ class LogFolder:
         return self.flushes.flushed_offset
 
     def take_oldest(self, count: int, due_ms: int) -> None:
-        """Takes the oldest segments out of service; their files go once it is `due_ms`."""
+        """Take the oldest segments out of service; their files are unlinked from `due_ms` on."""
         oldest = list(islice(self.segments, count))
         self._deletions.add(oldest, due_ms)
         self.segments.take_oldest(count)
         self._went_out(oldest)
 
     def finish_deletions(self, now_ms: int) -> int:
-        """Unlinks what was taken out and is due; returns how many segments wait on."""
+        """Unlink deleted files that are due; return how many segments still wait."""
         self._deletions.finish(now_ms)
         return len(self._deletions)
 
     def cut_to(self, offset: int) -> int:
-        """Ends the log at or below `offset`, durably, the newest segments first; returns where.
+        """End the log at or below `offset`, durably, the newest segments first; return the end.
 
-        What may be refused comes first, and then nothing is cut. Behind it there is no way back.
+        Calls that may be refused come first, and then nothing is cut. Later failures are final.
         """
         self.swaps.give_way()
         keep = self.segments.index_of(offset) + 1
@@ -199,7 +199,7 @@ class LogFolder:
             self._index_aborts()
         with self._taken_out(removed):
             if removed:
-                # A later segment that came back after a crash would follow on the wrong records.
+                # A later segment that reappeared after a crash would follow the wrong records.
                 self.handles.sync_folder(self.path)
             self.handles.files.truncate(fd, position)
         self.handles.ahead.forget(active.file)
@@ -215,13 +215,13 @@ class LogFolder:
         return end_offset
 
     def start_afresh(self, offset: int) -> None:
-        """Ends the log and begins an empty one at `offset`, durably; if refused, nothing changes.
+        """End the log and begin an empty one at `offset`, durably; if refused, nothing changes.
 
-        No file is cut or closed here that someone may hold: those go when they are let go.
+        Files in use are neither cut nor closed here; they are removed when they are released.
         """
         self.swaps.give_way()
         segment, files = Segment(self.handles, self.path, offset), self.handles.files
-        # The room for it is found first, under a name that the next start would drop.
+        # Find the room for it first, under a name that the next start would remove.
         prepared = segment.file.path + TEMPORARY
         files.close(files.open(prepared, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
         removed = list(self.segments)[::-1]
@@ -234,29 +234,29 @@ class LogFolder:
             self.segments.append(segment)
             self.flushes.truncated(offset)
             self._went_out(removed)
-            # Nothing of the past counts here, not even a transaction that is open.
+            # Earlier state is void, even open transactions.
             self.epochs.clear()
             self.notes.snapshots.remove_above(-1)
             self._rewind(offset)
             self.flushes.flushed_offset = offset
 
     def drop_damage(self, end_offset: int) -> None:
-        """Sets aside what lies behind `end_offset`, and forgets what was derived from it."""
+        """Set aside the bytes behind `end_offset`, and forget what was derived from them."""
         self.set_aside += set_damage_aside(self.handles, self.segments.active, self.path)
         self._rewind(end_offset)
         self.damage = None
 
     def prepare_close(self, end_offset: int) -> None:
-        """Writes what makes the next start quick, unless it is there; a flush makes it durable.
+        """Write the missing files that speed up the next start; a flush makes them durable.
 
-        Not where that would be made again as quickly, should the power go right after the end:
-        thousands of small logs must not wait for the disk one by one. Aborts that wait come first,
-        since a snapshot knows nothing of them.
+        Not if they can be rebuilt as quickly after a power failure: thousands of small logs must
+        not wait for the disk one by one. Waiting aborts come first, since a snapshot does not
+        contain them.
         """
         if self.notes.has_aborts:
             self._index_aborts()
         active, notes = self.segments.active, self.notes
-        # What a snapshot says of producers may be nowhere else any more.
+        # The snapshot may be the only record of producers.
         is_synced = len(notes.states) > 0 or active.size > _QUICKLY_READ_BYTES
         holds_any = end_offset > self.segments[0].base_offset
         if holds_any and notes.snapshot_offset != end_offset:
@@ -266,7 +266,7 @@ class LogFolder:
                 self.handles.files.close(notes.snapshots.write(end_offset, notes.states))
                 notes.snapshot_offset = end_offset
         self._give_room_back(active)
-        # One without a batch has nothing to index, and thousands of empty files would cost seconds.
+        # A log without a batch has nothing to index; sealing thousands would cost seconds.
         if active.size > 0 and active.sealed_size != active.size:
             active.seal()
             active.sealed_size = active.size
@@ -281,7 +281,7 @@ class LogFolder:
             segment.release()
 
     def delete(self) -> None:
-        """Removes the folder and all that is in it."""
+        """Remove the folder and all that is in it."""
         self.release()
         files = self.handles.files
         for name in files.list_folder(self.path):
@@ -290,16 +290,16 @@ class LogFolder:
 
     @contextmanager
     def on_disk(self, operation: str) -> Iterator[None]:
-        """Turns what the disk refuses within into what the log raises."""
+        """Convert disk errors within the block to the log's errors."""
         try:
             yield
         except OSError as error:
             raise self.refused(operation, error) from error
 
     def refuse_in_use(self) -> None:
-        """Raise LogBusy while a ticket is out that names files of this folder.
+        """Raise LogBusy while a running ticket names files of this folder.
 
-        Readers do not count: they need a descriptor and no name, and it stays open for them.
+        Readers do not count: they need only their descriptor, which stays open.
         """
         if self.flushes.ticket is not None:
             raise LogBusy(self.path, _FLUSH)
@@ -307,7 +307,7 @@ class LogFolder:
             raise LogBusy(self.path, _SWAP)
 
     def refuse_pinned(self, segments: Iterable[Segment]) -> None:
-        """Raises LogBusy while anyone needs the file of one of these segments as it is."""
+        """Raise LogBusy while a reader or a flush needs the file of one of these segments."""
         ticket = self.flushes.ticket
         for segment in segments:
             if segment.file.pins > 0:
@@ -315,12 +315,12 @@ class LogFolder:
                 raise LogBusy(self.path, _FLUSH if is_flushed else _READER)
 
     def refuse_failed(self) -> None:
-        """Raises LogDirFailed if the disk has failed before, here or in another log."""
+        """Raise LogDirFailed if the disk has failed before, here or in another log."""
         if self.handles.failure is not None:
             raise self.handles.failure
 
     def refuse_broken(self) -> None:
-        """Raises what keeps this log from being changed: a failed disk, or damage."""
+        """Raise the reason why this log cannot be changed: a failed disk, or damage."""
         self.refuse_failed()
         if self.damage is not None:
             raise StorageCorrupt(self.damage.path, self.damage.position, self.damage.reason)
@@ -328,16 +328,16 @@ class LogFolder:
     def refused(
         self, operation: str, error: OSError
     ) -> OutOfSpace | TooManyOpenFiles | LogDirFailed:
-        """What to raise for a failed call; all but a want of space or files ends the log dir."""
+        """Return the error for a failed call; all but lack of space or files fails the dir."""
         failure = write_failed(self.segments.active.file.path, operation, error)
         return self.handles.fail(failure) if isinstance(failure, LogDirFailed) else failure
 
     def failed(self, operation: str, error: OSError) -> LogDirFailed:
-        """What to raise where nothing but the end of the log dir is safe."""
+        """Fail the log dir, and return the error to raise."""
         return self.handles.fail(LogDirFailed(self.segments.active.file.path, operation, error))
 
     def _write_snapshot(self, offset: int) -> None:
-        """Writes the producers' states at `offset`, the log's end, for a flush to sync."""
+        """Write the producers' states at `offset`, the log's end, for a flush to sync."""
         snapshots = self.notes.snapshots
         fd = snapshots.write(offset, self.notes.states)
         self.flushes.wrote(Snapshot(offset, snapshots.path(offset), fd))
@@ -345,7 +345,7 @@ class LogFolder:
 
     def _give_room_back(self, segment: Segment) -> None:
         if segment.file.room_taken:
-            # It is nothing that anything else should fail for.
+            # No other operation should fail because of this.
             with suppress(OSError, TooManyOpenFiles):
                 self.handles.open(segment.file)
                 self.handles.ahead.give_back(segment.file, segment.size)
@@ -357,7 +357,7 @@ class LogFolder:
         return segment
 
     def _replace(self, empty: Segment, segment: Segment) -> None:
-        """Puts a new segment in the place of the active one, which is empty."""
+        """Replace the active segment, which is empty, by a new one."""
         try:
             self._deletions.add([empty], _AT_ONCE)
         except OSError:
@@ -368,12 +368,12 @@ class LogFolder:
         self._went_out([empty])
 
     def _index_aborts(self) -> None:
-        self.flushes.folder_changed = True  # Their index may be a new file.
+        self.flushes.folder_changed = True  # The index may be a new file.
         self.notes.index_aborts()
 
     @contextmanager
     def _taken_out(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Renames the files of segments, for good unless what is done within is refused."""
+        """Rename the files of segments; undo that if the block is refused."""
         renamed = self._deletions.add(segments, _AT_ONCE)
         try:
             yield
@@ -387,7 +387,7 @@ class LogFolder:
 
     @contextmanager
     def _no_way_back(self) -> Iterator[None]:
-        """Makes any failure within the end of the log dir: files and memory disagree from there."""
+        """Fail the log dir on any error within the block: files and memory disagree then."""
         try:
             yield
         except OSError as error:
@@ -404,14 +404,14 @@ class LogFolder:
             self.flushes.removed(segments)
 
     def _rewind(self, end_offset: int) -> None:
-        """Brings all that is derived from the log in line with its new end, durably."""
+        """Adapt all that is derived from the log to its new end, durably."""
         self.epochs.truncate_from_end(end_offset)
         self.notes.snapshots.remove_above(end_offset)
         self.notes.rewind(self.segments, end_offset, self.config)
-        # A ticket that is out may be writing this file; then the next one will.
+        # A running ticket may be writing this file; then the next one will.
         if self.epochs.is_dirty and self.flushes.ticket is None:
             path = os.path.join(self.path, LEADER_EPOCHS)
-            # On a full disk this, too, is left to the next flush, which is refused until it works.
+            # On a full disk the next flush does this, and is refused until it works.
             with suppress(KafkaError):
                 write_epochs(self.handles.files, path, encode_epochs(self.epochs))
                 self.epochs.is_dirty = False

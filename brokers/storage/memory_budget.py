@@ -1,7 +1,7 @@
-"""How much of what can be read again stays in memory: a budget shared by all logs of a process.
+"""Limits the memory for data that can be read again: one budget for all logs of a process.
 
-Knows only how large something is and how to let go of it. One log's index table or tail of recent
-batches is small; those of thousands of logs are not, so whatever was used longest ago goes first.
+Knows only sizes and how to unload. One log's index table or tail of recent batches is small; those
+of thousands of logs are not, so the least recently used ones are dropped first.
 """
 
 from collections import OrderedDict
@@ -9,14 +9,14 @@ from typing import Protocol
 
 
 class Holding(Protocol):
-    """Something kept in memory for speed alone."""
+    """Data kept in memory for speed alone."""
 
     def unload(self) -> None:
-        """Drops it; called when the budget needs the room."""
+        """Drop it; called when the budget needs the room."""
 
 
 class MemoryBudget:
-    """Who holds how many bytes, least recently used first. Not thread-safe."""
+    """The holdings and their sizes in bytes, least recently used first. Not thread-safe."""
 
     __slots__ = ("_held", "held_bytes", "limit_bytes")
 
@@ -26,20 +26,20 @@ class MemoryBudget:
         self._held: OrderedDict[Holding, int] = OrderedDict()
 
     def hold(self, holding: Holding, size_bytes: int) -> None:
-        """Takes note that `holding` was loaded or has grown; unloads others that no longer fit."""
+        """Record that `holding` was loaded or has grown; unload others that no longer fit."""
         self.held_bytes += size_bytes - self._held.get(holding, 0)
         self._held[holding] = size_bytes
         self._held.move_to_end(holding)
-        # The newest stays even if it alone is too large: someone is about to use it.
+        # The newest stays even if it alone is too large: its caller is about to use it.
         while self.held_bytes > self.limit_bytes and len(self._held) > 1:
             oldest, size = self._held.popitem(last=False)
             self.held_bytes -= size
             oldest.unload()
 
     def touch(self, holding: Holding) -> None:
-        """Notes that something held was used."""
+        """Mark a holding as used."""
         self._held.move_to_end(holding)
 
     def forget(self, holding: Holding) -> None:
-        """Takes note that something is gone already."""
+        """Remove a holding that is already unloaded."""
         self.held_bytes -= self._held.pop(holding, 0)

@@ -1,7 +1,7 @@
-"""`meta.properties`: whose log dir this is, so that no other broker or cluster ever serves from it.
+"""Reads and writes `meta.properties`, which ties a log dir to one broker of one cluster.
 
-Knows the file, not the cluster: the caller compares the ids with its own. The form is Java's
-properties text; both of Kafka's versions are read (0 from ZooKeeper's time), version 1 is written.
+The caller compares the ids with its own. The format is Java's properties text; both of Kafka's
+versions are read (0 from ZooKeeper's time), version 1 is written.
 """
 
 import os
@@ -14,9 +14,9 @@ from brokers.storage.files import Files, read_file, replace_file
 from brokers.storage.names import META_PROPERTIES
 from brokers.storage.partition_metadata import decode_id, encode_id
 
-# Some 120 bytes in practice; comments may grow, a megabyte is not this file.
+# About 120 bytes in practice; comments may grow, but a megabyte cannot be this file.
 _MAX_BYTES = 64 * 1024
-# Which key names the broker in each version of the file.
+# The key of the broker's id in each version of the file.
 _NODE_KEYS = {"0": "broker.id", "1": "node.id"}
 
 _ENTRY = re.compile(r"((?:\\.|[^\\=:\s])+)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -26,7 +26,7 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
-    """The ids written into a log dir; the dir's own id is absent in files of version 0."""
+    """The ids in a log dir; version 0 of the file lacks the dir's own id."""
 
     node_id: int
     cluster_id: str
@@ -34,7 +34,7 @@ class MetaProperties:
 
 
 def write_meta_properties(files: Files, log_dir: str, properties: MetaProperties) -> None:
-    """Claims a log dir for one broker of one cluster."""
+    """Claim a log dir for one broker of one cluster."""
     lines = ["version=1", f"cluster.id={_escape(properties.cluster_id)}"]
     lines.append(f"node.id={properties.node_id}")
     if properties.directory_id is not None:
@@ -44,7 +44,7 @@ def write_meta_properties(files: Files, log_dir: str, properties: MetaProperties
 
 
 def read_meta_properties(files: Files, log_dir: str) -> MetaProperties | None:
-    """Whose dir this is; None for an unclaimed dir, StorageCorrupt when the file does not say.
+    """Return the owner of a dir; None if it is unclaimed, StorageCorrupt if the file is invalid.
 
     A damaged file is never rebuilt by guessing: serving a foreign dir would mix two clusters.
     """

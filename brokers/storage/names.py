@@ -1,7 +1,7 @@
-"""Kafka's names for folders and files, both ways.
+"""Formats and parses Kafka's names for folders and files.
 
-Pure text: touches no disk. The names are the contract that lets Apache Kafka open our folders and
-us open its own, so every one of them is spelled here and nowhere else.
+Pure text: touches no disk. The names are the contract that lets Apache Kafka open Samsa's folders
+and Samsa open Kafka's, so all of them are defined here.
 """
 
 import re
@@ -15,8 +15,8 @@ TXN_INDEX = ".txnindex"
 PRODUCER_SNAPSHOT = ".snapshot"
 SEGMENT_SUFFIXES = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX)
 
-# A file's way out or in: renamed and removed later; being written by the cleaner; complete, and to
-# be renamed into place even after a crash. The last two stand behind the file's own suffix.
+# Markers of a file: to be removed later; being written by the cleaner; complete, and to be renamed
+# into place even after a crash. The last two follow the file's own suffix.
 DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
@@ -36,7 +36,7 @@ META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
 PRODUCER_IDS = "samsa.producer-ids"  # ours; Kafka ignores files that it does not know
 
-# Partition folders on their way out, and set aside for an operator to look at.
+# Partition folders to be deleted, and those set aside for an operator to inspect.
 DELETE_FOLDER = "-delete"
 STRAY_FOLDER = "-stray"
 FUTURE_FOLDER = "-future"
@@ -54,7 +54,7 @@ _MAX_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFolder:
-    """What a folder's name tells; `marker` is empty for a live one, and the topic whole only then.
+    """The parts of a folder's name; `marker` is empty for a live one, and only then topic is whole.
 
     A folder set aside may have had its topic's end cut off to fit the file system.
     """
@@ -66,7 +66,7 @@ class PartitionFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFile:
-    """What the name of a file in a partition folder tells: `00…042.log.swap` is 42, .log, .swap."""
+    """The parts of a file name in a partition folder: `00…042.log.swap` is 42, .log, .swap."""
 
     offset: int
     suffix: str
@@ -74,19 +74,19 @@ class OffsetFile:
 
 
 def offset_file(offset: int, suffix: str) -> str:
-    """The name of a segment file or snapshot."""
+    """Return the name of a segment file or snapshot."""
     assert 0 <= offset <= _MAX_OFFSET, f"offset {offset} cannot name a file"
     return f"{offset:020d}{suffix}"
 
 
 def beside(log_path: str, suffix: str, marker: str | None = None) -> str:
-    """The path of another file of a log file's segment, under the same marker or the one given."""
+    """Return the path of another file of a segment, under the same marker or the one given."""
     stem, _, present = log_path.rpartition(LOG)
     return stem + suffix + (present if marker is None else marker)
 
 
 def parse_offset_file(name: str) -> OffsetFile | None:
-    """The parts of a segment file's name; None for any other file."""
+    """Return the parts of a segment file's name; None for any other file."""
     match = _OFFSET_FILE.fullmatch(name)
     if match is None or int(match[1]) > _MAX_OFFSET:
         return None
@@ -94,21 +94,21 @@ def parse_offset_file(name: str) -> OffsetFile | None:
 
 
 def partition_folder(topic: str, partition: int) -> str:
-    """The folder of a partition that is in service."""
+    """Return the folder name of a partition in service."""
     return f"{topic}-{partition}"
 
 
 def set_aside_folder(topic: str, partition: int, unique: str, marker: str) -> str:
-    """The name under which a folder waits for deletion or inspection; `unique` is 32 hex digits.
+    """Return a folder's name until its deletion or inspection; `unique` is 32 hex digits.
 
-    The unique part keeps a topic that is deleted and created again from meeting its old self.
+    The unique part separates a topic that is deleted and created again from its old folders.
     """
     ending = f"-{partition}.{unique}{marker}"
     return topic[: MAX_NAME_BYTES - len(ending)] + ending
 
 
 def parse_partition_folder(name: str) -> PartitionFolder | None:
-    """The partition a folder holds; None for a folder that is not a partition's."""
+    """Return the partition of a folder; None for any other folder."""
     aside = _SET_ASIDE.fullmatch(name)
     if aside is not None:
         topic, partition, marker = aside[1], int(aside[2]), aside[4]

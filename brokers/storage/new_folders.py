@@ -1,8 +1,7 @@
-"""Folders of new partitions, many at a time: made, named and on the disk in few waits.
+"""Creates many partition folders at once, durably, with few waits for the disk.
 
-Knows paths and the bytes of `partition.metadata`, not what they mean. All that one file system
-call after the other would wait for is asked of the disk together: the first sync of each round
-brings nearly everything with it, and the others find little left to do.
+Handles paths and the bytes of `partition.metadata`, not their meaning. All syncs of a round are
+requested together: the first one writes nearly everything, and the others find little left to do.
 """
 
 import os
@@ -16,16 +15,16 @@ from brokers.storage.names import PARTITION_METADATA, TEMPORARY
 
 
 class NewFolder(NamedTuple):
-    """A partition folder that is to be there, and what its `partition.metadata` is to say."""
+    """A partition folder to create, and the content of its `partition.metadata`."""
 
     path: str
     metadata: bytes
 
 
 def make_folders(files: Files, parent: str, folders: Sequence[NewFolder]) -> None:
-    """Makes folders in `parent`; they and what is in them are on the disk when this returns.
+    """Make folders in `parent`; they and their content are on the disk on return.
 
-    KafkaError for want of room, and then some may be there, whole or not: it can be done again.
+    KafkaError for want of room, and then some may be there, whole or not; the call can be repeated.
     """
     opened: list[int] = []
     try:
@@ -46,10 +45,10 @@ def make_folders(files: Files, parent: str, folders: Sequence[NewFolder]) -> Non
 
 
 def _begin(files: Files, folder: NewFolder) -> int:
-    """Makes one folder and writes its note, under a name that does not count yet."""
+    """Make one folder and write its metadata, under a temporary name."""
     path, metadata = folder
     with refusals(path, "create"):
-        # A creation that a full disk stopped on its way has left it.
+        # A full disk may have interrupted an earlier creation.
         with suppress(FileExistsError):
             files.make_folder(path)
         note = os.path.join(path, PARTITION_METADATA + TEMPORARY)

@@ -1,12 +1,12 @@
-"""A segment's `.index`: where in the segment's file some of its offsets are.
+"""A segment's `.index`: maps some of its offsets to positions in its log file.
 
-Knows no batches and never looks into the log. Kafka's sparse format: entries of 8 bytes, int32
-offset − base and int32 position, both big-endian, where the offset is the *last* one of the batch
-that begins at the position. New entries wait in memory and are written in bulk; nothing is lost
-with them, because an index is derived from its log and carried on or rebuilt after an unclean stop.
-A file is read into native arrays on first use, so that C bisect can search it, and may be dropped.
+Never reads the log. Kafka's sparse format: entries of 8 bytes, int32 offset − base and int32
+position, both big-endian, where the offset is the *last* one of the batch that begins at the
+position. New entries wait in memory and are written in bulk; losing them is harmless, because an
+index is derived from its log and continued or rebuilt after an unclean stop. A file is read into
+native arrays on first use, so that C bisect can search it, and may be dropped.
 
-What a file says is a hint until the header at the position has confirmed it: callers check.
+An entry is a hint until the header at the position has confirmed it: callers check.
 """
 
 import sys
@@ -25,7 +25,7 @@ IS_SWAPPED: Final = sys.byteorder == "little"
 
 
 class IndexEntry(NamedTuple):
-    """The batch that ends with `offset` begins at `position`; (base, 0) is where all begins."""
+    """The batch that ends with `offset` begins at `position`; (base, 0) is the file's start."""
 
     offset: int
     position: int
@@ -61,7 +61,7 @@ class OffsetIndex:
         self.base_offset = base_offset
         self._table: _Table | None = None
         self._pending: _Table | None = None  # not yet in the file
-        self._written = -1  # entries in the file; not known until it is read
+        self._written = -1  # entries in the file; unknown until it is read
 
     @property
     def path(self) -> str:
@@ -79,7 +79,7 @@ class OffsetIndex:
         return self._entry(table, len(table.offsets) - 1)
 
     def entry(self, number: int) -> IndexEntry:
-        """The entry with this number, counted from 0; (base, 0) for a negative one."""
+        """Return the entry with this number, from 0; (base, 0) for a negative one."""
         table = self._loaded()
         written = len(table.offsets)
         if self._pending is not None and number >= written:
@@ -87,7 +87,7 @@ class OffsetIndex:
         return self._entry(table, number)
 
     def number_of(self, offset: int) -> int:
-        """The number of the greatest entry at or below `offset`; -1 without any."""
+        """Return the number of the greatest entry at or below `offset`; -1 without any."""
         relative = offset - self.base_offset
         table, pending = self._loaded(), self._pending
         if pending is not None and pending.offsets[0] <= relative:
@@ -95,14 +95,14 @@ class OffsetIndex:
         return bisect_right(table.offsets, relative) - 1
 
     def number_at(self, position: int) -> int:
-        """The number of the greatest entry at or in front of `position`; -1 without any."""
+        """Return the number of the greatest entry at or in front of `position`; -1 without any."""
         table, pending = self._loaded(), self._pending
         if pending is not None and pending.positions[0] <= position:
             return len(table.positions) + bisect_right(pending.positions, position) - 1
         return bisect_right(table.positions, position) - 1
 
     def lookup(self, offset: int) -> IndexEntry:
-        """The greatest entry at or below `offset`."""
+        """Return the greatest entry at or below `offset`."""
         relative = offset - self.base_offset
         table = self._pending
         if table is None or table.offsets[0] > relative:
@@ -110,21 +110,21 @@ class OffsetIndex:
         return self._entry(table, bisect_right(table.offsets, relative) - 1)
 
     def lookup_position(self, position: int) -> IndexEntry:
-        """The greatest entry whose batch begins at or before `position`."""
+        """Return the greatest entry whose batch begins at or before `position`."""
         table = self._pending
         if table is None or table.positions[0] > position:
             table = self._loaded()
         return self._entry(table, bisect_right(table.positions, position) - 1)
 
     def sample_after(self, offset: int, count: int) -> list[IndexEntry]:
-        """At most `count` of the entries in the file above `offset`, spread over all of them."""
+        """Return at most `count` of the entries above `offset` in the file, evenly spread."""
         table = self._loaded()
         first = bisect_right(table.offsets, offset - self.base_offset)
         step = max(1, -(-(len(table.offsets) - first) // count))
         return [self._entry(table, index) for index in range(first, len(table.offsets), step)]
 
     def extend(self, last_offsets: Iterable[int], positions: Iterable[int]) -> None:
-        """Adds entries in memory."""
+        """Add entries in memory."""
         if self._pending is None:
             self._pending = _Table(array("I"))
         base = self.base_offset
@@ -132,7 +132,7 @@ class OffsetIndex:
         self._pending.positions.extend(array("I", positions))
 
     def write_pending(self) -> None:
-        """Writes the entries that wait; after an OSError they still wait."""
+        """Write the waiting entries; after an OSError they still wait."""
         pending = self._pending or _Table(array("I"))
         count = len(pending.offsets)
         written = self.entries - count
@@ -145,13 +145,13 @@ class OffsetIndex:
             self._budget.hold(self, self._written * ENTRY_SIZE)
 
     def clear(self) -> None:
-        """Forgets every entry; those in the file go with the next write."""
+        """Forget every entry; the next write removes those in the file."""
         self.release()
         self._pending = None
         self._written = 0
 
     def cut(self, offset: int, position: int) -> None:
-        """Forgets entries past the end of a log that now ends at `position`, below `offset`."""
+        """Forget entries past the end of a log that now ends at `position`, below `offset`."""
         table = self._loaded()
         if self._pending is not None:
             table.offsets.extend(self._pending.offsets)
@@ -167,7 +167,7 @@ class OffsetIndex:
             self._pending.positions = table.positions[:keep]
 
     def release(self) -> None:
-        """Gives up memory; the file is read again when needed."""
+        """Free the memory; the file is read again when needed."""
         self._budget.forget(self)
         self._table = None
 
@@ -184,7 +184,7 @@ class OffsetIndex:
         if IS_SWAPPED:
             flat.byteswap()
         if self._written >= 0:
-            # Entries behind ours are those of a write that failed.
+            # Entries behind these are those of a write that failed.
             del flat[2 * self._written :]
         self._table = _Table(flat)
         self._written = len(self._table.offsets)

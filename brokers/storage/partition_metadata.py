@@ -1,7 +1,7 @@
-"""`partition.metadata`: the id of the topic that a partition folder belongs to.
+"""Reads and writes `partition.metadata`: the id of the topic that a partition folder belongs to.
 
-Knows no topics: an id is 16 bytes. It is what keeps a topic that was deleted and created again from
-finding the data of its old self.
+An id is 16 bytes. It keeps a topic that was deleted and created again from using the data of the
+old one.
 """
 
 import base64
@@ -20,13 +20,13 @@ _NO_TOPIC = bytes(_ID_BYTES)
 
 
 def encode_id(raw: bytes) -> str:
-    """An id as Kafka prints it: base64 for URLs, without padding."""
+    """Return an id as Kafka prints it: base64 for URLs, without padding."""
     assert len(raw) == _ID_BYTES, f"an id has {_ID_BYTES} bytes, not {len(raw)}"
     return base64.urlsafe_b64encode(raw)[:_ID_TEXT].decode("ascii")
 
 
 def decode_id(text: str) -> bytes | None:
-    """The 16 bytes of an id that Kafka printed; None for anything else."""
+    """Return the 16 bytes of an id that Kafka printed; None for anything else."""
     try:
         raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
@@ -35,19 +35,19 @@ def decode_id(text: str) -> bytes | None:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     assert topic_id != _NO_TOPIC, "the zero id means no topic"
     return f"{_VERSION_LINE}\n{_ID_PREFIX}{encode_id(topic_id)}".encode("ascii")
 
 
 def write_partition_metadata(files: Files, folder: str, topic_id: bytes) -> None:
-    """Notes the topic id of a partition folder and returns once it is on the disk."""
+    """Write the topic id of a partition folder; durable on return."""
     path = os.path.join(folder, PARTITION_METADATA)
     replace_file(files, path, encode_partition_metadata(topic_id))
 
 
 def read_partition_metadata(files: Files, folder: str) -> bytes | None:
-    """The topic id of a partition folder; None if never noted, StorageCorrupt if damaged."""
+    """Return the topic id of a partition folder; None if absent, StorageCorrupt if damaged."""
     path = os.path.join(folder, PARTITION_METADATA)
     try:
         lines = read_file(files, path).decode("ascii", "replace").splitlines()

@@ -1,8 +1,8 @@
-"""One producer in one partition: its last batches, what may come next, its line in a snapshot.
+"""One producer in one partition: its last batches, the check of the next one, its snapshot entry.
 
-Knows one producer and no others, and takes no notes by itself: `producer_state` decides when. The
-five batches a client may repeat lie packed in a ring of bytes, since tuples would cost four times
-the memory, and there is one of these per producer and partition.
+Changes no state by itself: `producer_state` decides when. The five batches that a client may repeat
+are packed in a ring of bytes, since tuples would cost four times the memory, and there is one ring
+per producer and partition.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _ENTRY = Struct(">qhiqiqiq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicate:
-    """A batch that was written before; the client is answered as it was the first time."""
+    """A batch that was written before; the client gets the first response again."""
 
     base_offset: int
     last_offset: int
@@ -44,7 +44,7 @@ class Duplicate:
 
 
 class Producer:
-    """One producer's past. `producer_state` writes the fields itself on the path of each batch."""
+    """One producer's state. `producer_state` writes the fields itself on the path of each batch."""
 
     __slots__ = (
         "coordinator_epoch",
@@ -66,18 +66,18 @@ class Producer:
         self.txn_first_offset = -1
 
     def begin_epoch(self, epoch: int) -> None:
-        """A new epoch starts over at sequence 0, and nothing of the old one can be repeated."""
+        """Begin a new epoch at sequence 0; batches of the old one cannot be repeated."""
         self.epoch = epoch
         self.next_sequence = 0
         self.ring[:] = _EMPTY_RING
         self.cursor = 0
 
     def last_batch(self) -> tuple[int, int, int, int]:
-        """Last sequence, offset delta, last offset and timestamp; all -1 when nothing is known."""
+        """Return the last sequence, offset delta, last offset and timestamp; all -1 if unknown."""
         return REMEMBERED.unpack_from(self.ring, (self.cursor - REMEMBERED_SIZE) % RING_SIZE)
 
     def find(self, batch: Batch) -> Duplicate | None:
-        """The earlier append of the very same range of sequences."""
+        """Return the earlier append of the same range of sequences."""
         wanted = (batch.last_sequence, batch.last_offset_delta)
         for last_sequence, delta, last_offset, timestamp in REMEMBERED.iter_unpack(self.ring):
             if (last_sequence, delta) == wanted and last_offset >= 0:
@@ -89,14 +89,14 @@ class Producer:
 
 
 def check_closely(batch: Batch, producer: Producer, origin: Origin) -> Duplicate | None:
-    """Everything but the next batch in line: duplicates, new epochs, gaps, zombies."""
+    """Check a batch that is not the next in order: a duplicate, new epoch, gap or zombie."""
     if origin is Origin.CLIENT and batch.producer_epoch == producer.epoch:
         duplicate = producer.find(batch)
         if duplicate is not None:
             return duplicate
     if batch.producer_epoch < producer.epoch:
         raise epoch_error(batch, producer)
-    # The coordinator's offset commits carry no sequences.
+    # The coordinator's offset commits have no sequences.
     if origin is Origin.CLIENT:
         _check_sequence(batch, producer)
     if producer.txn_first_offset >= 0 and not batch.is_transactional:
@@ -131,7 +131,7 @@ def epoch_error(batch: Batch, producer: Producer) -> KafkaError:
 
 
 def encode_snapshot(producers: Mapping[int, Producer]) -> bytes:
-    """The bytes of a `.snapshot` file, in Kafka's format: only the last batch of each producer."""
+    """Return the bytes of Kafka's `.snapshot` file: only the last batch of each producer."""
     data = bytearray(_HEADER.size + _ENTRY.size * len(producers))
     position = _HEADER.size
     for producer_id, producer in producers.items():
@@ -156,7 +156,7 @@ def encode_snapshot(producers: Mapping[int, Producer]) -> bytes:
 
 
 def decode_snapshot(data: bytes, path: str) -> dict[int, Producer]:
-    """The producers of a snapshot; StorageCorrupt unless every byte is as it was written."""
+    """Return the producers of a snapshot; StorageCorrupt if it is damaged."""
     if len(data) < _HEADER.size:
         raise StorageCorrupt(path, len(data), f"{len(data)} bytes are no snapshot")
     version, crc, count = _HEADER.unpack_from(data)
@@ -186,7 +186,7 @@ def _restore(
     coordinator_epoch: int,
     txn_first_offset: int,
 ) -> Producer | None:
-    """The producer as a snapshot describes it; None for values that no producer has."""
+    """Return the producer of a snapshot entry; None for impossible values."""
     if min(epoch, sequence, offset, txn_first_offset) < -1 or not 0 <= delta <= max(offset, 0):
         return None
     producer = Producer(epoch)

@@ -1,9 +1,9 @@
-"""The highest producer id of a log dir, kept in a small file when its logs forget producers.
+"""Keeps the highest producer id of a log dir in a file, for when its logs forget producers.
 
-Knows no clients and no blocks of ids. A log forgets a producer by expiry, by a cut, or with its
-whole folder; if the cluster's database is restored from an older copy after that, only this file
-can say that the id was in use. The value is an upper bound: an id above it has never been in a log
-of this dir, nor in a block that this broker was given.
+A log forgets a producer by expiry, by a cut, or with its whole folder; if the cluster's database is
+restored from an older copy after that, only this file records that the id was in use. The value is
+an upper bound: an id above it has never been in a log of this dir, nor in a block that this broker
+got.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from brokers.storage.checkpoints import MAX_INT64, decode_lines, decode_number, 
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.files import Files, read_file, replace_file
 
-# A client may write any id into a batch. One above this bound moves nothing, so that no client can
+# A client may write any id into a batch. One above this bound is ignored, so that no client can
 # exhaust the cluster's counter: half of all ids stay for blocks. The counter of a new cluster
 # begins below 2^60.
 MAX_BELIEVED: Final = 2**62
@@ -30,23 +30,23 @@ class SeenProducerIds:
 
     def __init__(self) -> None:
         self.highest = -1
-        # Told every id that is noted: who holds a block of unused ids compares.
+        # Called with every noted id: the holder of a block of unused ids compares.
         self.on_seen: Callable[[int], None] | None = None
 
     def note(self, producer_id: int) -> None:
-        """Take note of a producer found in a log or appended to one."""
+        """Record a producer found in a log or appended to one."""
         if self.highest < producer_id <= MAX_BELIEVED:
             self.highest = producer_id
         if self.on_seen is not None:
             self.on_seen(producer_id)
 
     def note_all(self, producer_ids: Iterable[int]) -> None:
-        """Take note of every producer of a snapshot."""
+        """Record every producer of a snapshot."""
         for producer_id in producer_ids:
             self.note(producer_id)
 
     def reserve(self, producer_id: int) -> None:
-        """Count an id as used, and all below it; of the cluster's store, so without a bound."""
+        """Count an id and all below as used; the cluster's store sends it, so without a bound."""
         self.highest = max(self.highest, producer_id)
 
 

@@ -1,8 +1,8 @@
-"""What a log knows of its producers, kept in step with what is in the log.
+"""Keeps the state of a log's producers in step with the log.
 
-One way for fresh appends, for what a leader sent, and for replay after a start, so that all end in
-the same state. Whether a batch is welcome is asked of the states before it is written; here it is
-noted, snapshots are taken, and aborted transactions go into the index of their segment.
+Fresh appends, replicated batches and replay after a start take the same path, so that all end in
+the same state. The states check a batch before it is written; after that this module records it,
+takes snapshots, and adds aborted transactions to the index of their segment.
 """
 
 from brokers.protocol.records.batch import CONTROL_FLAG, Batch
@@ -20,23 +20,23 @@ from brokers.storage.txn_index import AbortedTxn
 
 
 class ProducerNotes:
-    """Producer states, their snapshots and the aborts on the way to an index. One per log."""
+    """Producer states, their snapshots and the aborts that wait for an index. One per log."""
 
     __slots__ = ("_aborts", "indexed", "snapshot_offset", "snapshots", "states")
 
     def __init__(self, files: Files, folder: str, seen: SeenProducerIds) -> None:
         self.states = ProducerStates(seen)
         self.snapshots = ProducerSnapshots(files, folder)
-        self.snapshot_offset: int | None = None  # of the newest one on disk that may be used
+        self.snapshot_offset: int | None = None  # of the newest usable one on disk
         self._aborts: list[tuple[Segment, CompletedTxn]] = []
-        # With entries that no flush has taken up yet; often that is not the active segment.
+        # Segments with entries that no ticket covers yet; often not the active one.
         self.indexed: set[Segment] = set()
 
     def note(self, segment: Segment, batch: Batch, base_offset: int, now_ms: int) -> bool:
-        """Notes a batch that has a producer and is in the log; True if it aborted a transaction.
+        """Record a batch of a producer that is in the log; True if it aborted a transaction.
 
-        That one goes on holding readers back until `index_aborts`: a reader past it that does not
-        find it in the index would take aborted records for good.
+        The transaction holds readers back until `index_aborts`: a reader past it that does not find
+        it in the index would take aborted records for committed ones.
         """
         aborted = _note(self.states, batch, base_offset, now_ms)
         if aborted is None:
@@ -53,12 +53,12 @@ class ProducerNotes:
     def first_abort(self) -> int | None:
         """The offset of the oldest marker whose abort waits to be indexed.
 
-        Recovery must begin there or before: no snapshot knows of that transaction any more.
+        Recovery must begin there or before: no snapshot contains that transaction any more.
         """
         return self._aborts[0][1].last_offset if self._aborts else None
 
     def index_aborts(self) -> None:
-        """Writes what waits into the transaction indexes; after an OSError the rest still waits."""
+        """Write waiting aborts to the transaction indexes; after an OSError the rest waits."""
         while self._aborts:
             segment, aborted = self._aborts[0]
             self.indexed.add(segment)
@@ -74,7 +74,7 @@ class ProducerNotes:
             del self._aborts[0]
 
     def save(self, handles: Handles, offset: int) -> None:
-        """Writes and syncs a snapshot of the states, which are those at `offset`."""
+        """Write and sync a snapshot of the states, which are those at `offset`."""
         fd = self.snapshots.write(offset, self.states)
         try:
             handles.sync(fd, self.snapshots.path(offset))
@@ -83,10 +83,10 @@ class ProducerNotes:
         self.snapshot_offset = offset
 
     def rewind(self, segments: Segments, end_offset: int, config: LogConfig) -> None:
-        """Makes the state at `end_offset`: the newest snapshot up to there, then the log behind it.
+        """Restore the state at `end_offset` from the newest snapshot up to there and the log.
 
-        Transaction indexes are left as they are: they have these aborts from when they happened,
-        or from just before the log was cut.
+        Transaction indexes stay as they are: they have these aborts from when they happened, or
+        from just before the log was cut.
         """
         self._aborts.clear()
         newest = self.snapshots.load_newest(self.states, at_least=0, at_most=end_offset)
@@ -121,14 +121,14 @@ class ProducerNotes:
                         self.states.complete(aborted)
             if scan.flaw is None:
                 return
-            # What producers have said behind the damage counts as well.
+            # Batches of producers behind the damage count as well.
             begin = segment.pass_over(scan.position, scan.flaw)
 
 
 def _note(
     states: ProducerStates, batch: Batch, base_offset: int, now_ms: int
 ) -> CompletedTxn | None:
-    """Notes a batch; returns a transaction that it aborted, which is not completed yet."""
+    """Record a batch; return a transaction that it aborted, which is not completed yet."""
     if not batch.attributes & CONTROL_FLAG:
         states.update(batch, base_offset, now_ms)
         return None

@@ -1,8 +1,8 @@
 """The `.snapshot` files of a partition folder: producer state as it was at an offset.
 
-Knows names and order, not the content. A snapshot at offset N covers all batches below N; it
-carries its own checksum, so a crash may tear it without harm: the next older one serves, and replay
-of the log fills the rest.
+Handles names and order, not the content. A snapshot at offset N covers all batches below N; it has
+its own checksum, so a crash may tear it without harm: recovery uses the next older one and replays
+the log from there.
 """
 
 import os
@@ -15,7 +15,7 @@ from brokers.storage.producer_state import ProducerStates
 
 
 class ProducerSnapshots:
-    """The snapshots of one partition. Stateless but for its folder; every call reads the names."""
+    """The snapshots of one partition. Stateless but for its folder; every call lists the files."""
 
     __slots__ = ("_files", "folder")
 
@@ -24,11 +24,11 @@ class ProducerSnapshots:
         self.folder = folder
 
     def path(self, offset: int) -> str:
-        """Where the snapshot at `offset` lies or would lie."""
+        """Return the path of the snapshot at `offset`, present or not."""
         return os.path.join(self.folder, offset_file(offset, PRODUCER_SNAPSHOT))
 
     def offsets(self) -> list[int]:
-        """The offsets of all snapshots, oldest first."""
+        """Return the offsets of all snapshots, oldest first."""
         names = (parse_offset_file(name) for name in self._files.list_folder(self.folder))
         return sorted(
             name.offset
@@ -37,9 +37,9 @@ class ProducerSnapshots:
         )
 
     def write(self, offset: int, states: ProducerStates) -> int:
-        """Writes the state at `offset`; the descriptor returned is to be synced and then closed.
+        """Write the state at `offset`; return the descriptor, to be synced and then closed.
 
-        The sync is the caller's, who may have a thread for it: a roll must not wait for the disk.
+        The caller syncs, maybe in a thread: a roll must not wait for the disk.
         """
         fd = self._files.open(self.path(offset), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -50,7 +50,7 @@ class ProducerSnapshots:
         return fd
 
     def save(self, offset: int, states: ProducerStates) -> None:
-        """Writes the state at `offset` and syncs it; its name wants a sync of the folder."""
+        """Write the state at `offset` and sync it; its name needs a sync of the folder."""
         fd = self.write(offset, states)
         try:
             self._files.datasync(fd)
@@ -58,9 +58,9 @@ class ProducerSnapshots:
             self._files.close(fd)
 
     def load_newest(self, states: ProducerStates, at_least: int, at_most: int) -> int | None:
-        """Loads the newest usable snapshot of the range and returns its offset; None leaves none.
+        """Load the newest usable snapshot of the range; return its offset, or None without one.
 
-        Damaged ones are removed on the way, so that nobody trips over them again.
+        Removes damaged ones on the way, so that they are not tried again.
         """
         for offset in reversed(self.offsets()):
             if not at_least <= offset <= at_most:
@@ -75,17 +75,17 @@ class ProducerSnapshots:
         return None
 
     def remove_above(self, offset: int) -> bool:
-        """Removes snapshots of a future that truncation took back; True if there was one.
+        """Remove snapshots above the new end of a truncated log; True if there was one.
 
-        It must not come back once the log has reached its offset again: a sync of the folder sees
-        to that.
+        It must not reappear once the log has reached its offset again, which needs a sync of the
+        folder.
         """
         removed = [found for found in self.offsets() if found > offset]
         self._remove(removed)
         return bool(removed)
 
     def remove_strays(self, base_offsets: Collection[int]) -> None:
-        """Removes snapshots of no segment, except one above them all: the last close wrote it."""
+        """Remove snapshots of no segment, except one above all: the last close wrote it."""
         offsets = self.offsets()
         newest_base = max(base_offsets, default=-1)
         kept = set(base_offsets)

@@ -1,10 +1,9 @@
-"""What each producer wrote last to a partition, and which transactions are still open in it.
+"""Tracks each producer's last batches in a partition, and the transactions still open in it.
 
-Knows no clients, no clock and no files: batches, offsets and time come in, verdicts and the bytes
-of a snapshot go out. One `check` before a batch is written says whether it is new, known or
-refused; one `update` after it is written takes note. Everything here can be derived again from the
-log, from the newest snapshot on; only the window of duplicates is shorter after a restart, as in
-Apache Kafka.
+Has no clock and no files: batches, offsets and time come in, verdicts and the bytes of a snapshot
+go out. `check`, before a batch is written, tells whether it is new, a duplicate or refused;
+`update`, after it is written, records it. All state can be derived again from the log, from the
+newest snapshot on; only the window of duplicates is shorter after a restart, as in Apache Kafka.
 """
 
 from bisect import insort
@@ -29,11 +28,11 @@ from brokers.storage.producer_entry import (
 )
 from brokers.storage.producer_ids import SeenProducerIds
 
-# Producers of one partition, some 500 bytes each. Past it the longest silent are forgotten early:
-# that costs them duplicate detection, where keeping them all would let a client that takes a new
-# producer id per batch fill the memory within a day.
+# Producers of one partition, about 500 bytes each. Past it the longest silent are forgotten early
+# and lose duplicate detection; without a limit, a client that takes a new producer id per batch
+# would fill the memory within a day.
 MAX_PRODUCERS = 10_000
-# Forgetting in steps keeps its cost out of the single append.
+# Forgetting in steps keeps its cost off the single append.
 _FORGET_AT_ONCE = MAX_PRODUCERS // 20
 # Transaction version 2 raises the producer epoch before it writes a marker (KIP-890).
 _EPOCH_BUMPING_VERSION = 2
@@ -41,7 +40,7 @@ _EPOCH_BUMPING_VERSION = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedTxn:
-    """A transaction that a marker just ended; `last_stable_offset` as it is without it."""
+    """A transaction that a marker just ended; `last_stable_offset` is computed without it."""
 
     producer_id: int
     first_offset: int
@@ -52,7 +51,7 @@ class CompletedTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerInfo:
-    """One active producer, as operators see it; -1 stands for what it does not have."""
+    """One active producer, as operators see it; -1 stands for a missing value."""
 
     producer_id: int
     epoch: int
@@ -84,11 +83,11 @@ class ProducerStates:
         return len(self._producers)
 
     def check(self, batch: Batch, origin: Origin = Origin.CLIENT) -> Duplicate | None:
-        """None when the batch may be appended, the earlier append when it is there already.
+        """Return None if the batch may be appended, the earlier append if it is a duplicate.
 
-        Raises KafkaError when its epoch, sequence or transaction does not fit what came before. A
-        producer that is not known may begin at any sequence: retention or expiry may have taken its
-        past. Replicated batches were checked by the leader and are not asked about here.
+        Raises KafkaError when its epoch, sequence or transaction does not fit the producer's state.
+        An unknown producer may begin at any sequence: retention or expiry may have removed its
+        state. Replicated batches were checked by the leader and do not come here.
         """
         producer = self._producers.get(batch.producer_id)
         if producer is None:
@@ -107,10 +106,10 @@ class ProducerStates:
     def check_marker(
         self, batch: Batch, marker: EndTxnMarker, transaction_version: int = 0
     ) -> None:
-        """Raises KafkaError unless this marker may end the producer's transaction now.
+        """Raise KafkaError unless this marker may end the producer's transaction now.
 
-        From version 2 on a marker carries a raised epoch, so one at the current epoch is late; but
-        if nothing is open it is the retry of a marker that arrived, and harmless (KAFKA-19999).
+        From version 2 on a marker has a raised epoch, so one at the current epoch is late; but if
+        nothing is open it is the retry of a marker that arrived, and harmless (KAFKA-19999).
         """
         producer = self._producers.get(batch.producer_id)
         if producer is None:
@@ -128,10 +127,10 @@ class ProducerStates:
             raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED, reason)
 
     def update(self, batch: Batch, base_offset: int, now_ms: int) -> None:
-        """Takes note of a data batch that was written at `base_offset`.
+        """Record a data batch that was written at `base_offset`.
 
-        `now_ms` is what expiry counts from: the broker's time for a fresh append (old timestamps of
-        records would expire a producer at once), the batch's own when the log is replayed.
+        Expiry counts from `now_ms`: the broker's time for a fresh append (old timestamps of records
+        would expire a producer at once), the batch's own when the log is replayed.
         """
         producer_id = batch.producer_id
         epoch = batch.producer_epoch
@@ -159,7 +158,7 @@ class ProducerStates:
     def update_marker(
         self, batch: Batch, base_offset: int, marker: EndTxnMarker, now_ms: int
     ) -> CompletedTxn | None:
-        """Takes note of a marker that was written; None when it ended no open transaction.
+        """Record a marker that was written; return None if it ended no open transaction.
 
         The transaction keeps holding back the last stable offset until `complete`: an abort must be
         in the transaction index before readers may pass it (KAFKA-7866).
@@ -186,12 +185,12 @@ class ProducerStates:
         )
 
     def complete(self, txn: CompletedTxn) -> None:
-        """The transaction is decided; from here on it waits only for its marker's replication."""
+        """Complete a transaction; from here on it waits only for its marker's replication."""
         del self._ongoing[txn.first_offset]
         insort(self._unreplicated, (txn.first_offset, txn.last_offset))
 
     def replicated_to(self, high_watermark: int) -> None:
-        """Transactions whose markers lie below the watermark hold nothing back any more."""
+        """Release transactions whose markers are below the high watermark."""
         waiting = self._unreplicated
         done = 0
         while done < len(waiting) and waiting[done][1] < high_watermark:
@@ -200,7 +199,7 @@ class ProducerStates:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the first transaction begins that is open or whose end is not replicated."""
+        """The start of the first transaction that is open or whose end is not replicated."""
         ongoing = next(iter(self._ongoing), None)
         if not self._unreplicated:
             return ongoing
@@ -208,14 +207,14 @@ class ProducerStates:
         return unreplicated if ongoing is None else min(ongoing, unreplicated)
 
     def transaction_start(self, producer_id: int) -> int | None:
-        """The first offset of the producer's open transaction."""
+        """Return the first offset of the producer's open transaction."""
         producer = self._producers.get(producer_id)
         return (
             None if producer is None or producer.txn_first_offset < 0 else producer.txn_first_offset
         )
 
     def active(self) -> Iterator[ProducerInfo]:
-        """Every producer that is remembered."""
+        """Yield every producer that is remembered."""
         for producer_id, producer in self._producers.items():
             last_sequence, _, last_offset, _ = producer.last_batch()
             yield ProducerInfo(
@@ -229,7 +228,7 @@ class ProducerStates:
             )
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forgets producers silent for `expiration_ms`, unless a transaction is open; how many."""
+        """Forget producers silent for `expiration_ms`, unless in a transaction; return how many."""
         silent = [
             producer_id
             for producer_id, producer in self._producers.items()
@@ -240,17 +239,17 @@ class ProducerStates:
         return len(silent)
 
     def clear(self) -> None:
-        """Forgets everything, before a snapshot is loaded and the log behind it replayed."""
+        """Forget everything, before a snapshot is loaded and the log behind it replayed."""
         self._producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
 
     def snapshot(self) -> bytes:
-        """The bytes of a `.snapshot` file, in Kafka's format."""
+        """Return the bytes of a `.snapshot` file, in Kafka's format."""
         return encode_snapshot(self._producers)
 
     def load(self, data: bytes, path: str) -> None:
-        """Replaces everything by a snapshot's content; StorageCorrupt leaves all as it was."""
+        """Replace everything by a snapshot's content; StorageCorrupt leaves all as it was."""
         producers = decode_snapshot(data, path)
         self.clear()
         self._producers = producers
@@ -263,7 +262,7 @@ class ProducerStates:
         self._ongoing.update(sorted(open_txns))
 
     def _add(self, producer_id: int, epoch: int) -> Producer:
-        # Replicated batches come here unchecked; they are in the log, so they must be noted.
+        # Replicated batches come here unchecked; they are in the log, so they must be recorded.
         if len(self._producers) >= MAX_PRODUCERS:
             self._forget_silent()
         producer = self._producers[producer_id] = Producer(epoch)
@@ -271,7 +270,7 @@ class ProducerStates:
         return producer
 
     def _forget_silent(self) -> bool:
-        """Makes room by forgetting those seen longest ago; False if all have open transactions."""
+        """Forget the producers idle the longest; False if all have open transactions."""
         idle = (
             (producer.last_seen_ms, producer_id)
             for producer_id, producer in self._producers.items()

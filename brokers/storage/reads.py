@@ -1,8 +1,8 @@
-"""Where in which file a reader finds what it asks for: the plans of reads by offset.
+"""Plans reads by offset: finds the file and the position of the batches.
 
-Reads headers, and records only where somebody asks for their time; sends nothing. A plan ends
-at a batch boundary and pins its file, so that the bytes can be sent later, straight from the file,
-however long that takes.
+Reads headers, and records only to find their time; sends nothing. A plan ends at a batch boundary
+and pins its file, so that the bytes can be sent later, straight from the file, however long that
+takes.
 """
 
 from bisect import bisect_right
@@ -25,8 +25,8 @@ from brokers.storage.txn_index import AbortedTxn
 class LogSlice:
     """Whole batches in one file: `length` bytes at `position`, the first batch from `base_offset`.
 
-    The file stays open and uncut until `release`, which must be called exactly once. Its name may
-    change or go meanwhile.
+    The file stays open and uncut until `release`, which must be called exactly once. The file may
+    be renamed or unlinked meanwhile.
     """
 
     __slots__ = ("base_offset", "file", "length", "position")
@@ -43,28 +43,28 @@ class LogSlice:
         return self.file.fd
 
     def release(self) -> None:
-        """Lets the file be closed or cut."""
+        """Allow the file to be closed or cut."""
         file = self.file
         file.pins -= 1
-        # `LogFile.unpin` without its call, which every fetch would pay for.
+        # `LogFile.unpin` inlined, to save every fetch the call.
         if file.doomed_by is not None and file.pins == 0:
             file.doomed_by.close(file)
 
     def read(self, files: Files) -> bytes:
-        """The batches themselves, for readers inside of the broker."""
+        """Return the batches, for readers inside of the broker."""
         return read_fully(files, self.file.fd, self.length, self.position) if self.length else b""
 
 
-# What a slice of nothing points to; it never opens, and counting its pins harms nobody.
+# The file of empty slices; it is never opened, and counting its pins does no harm.
 _NOWHERE: Final = LogFile("")
 
-# A look for the time of one record opens no more than this: less than 10 ms of work.
+# The limits of decoding for the time of one record: less than 10 ms of work.
 MAX_TIMED_RECORDS: Final = 10_000
 MAX_TIMED_BYTES: Final = 2 * 1024 * 1024
-# Batches whose records are all gone, which compaction leaves, before it gives the search up.
+# Batches emptied by compaction that one search passes before it gives up.
 MAX_TIMED_BATCHES: Final = 64
-# Batches without records that a read passes over to begin with one that has some. As many are a few
-# milliseconds, where each is in a file of its own; behind them a read begins with the first.
+# Batches without records that a read skips to begin with one that has some. So many take a few
+# milliseconds if each is in a file of its own; past them a read begins with the first.
 MAX_EMPTY: Final = 256
 
 
@@ -78,12 +78,12 @@ class FoundRecord:
 
 
 def nothing(offset: int) -> LogSlice:
-    """The slice for a reader that has all there is, or that may not see more yet."""
+    """Return the slice for a reader that has reached its limit."""
     return LogSlice(_NOWHERE, 0, 0, offset)
 
 
 def read_fully(files: Files, fd: int, length: int, position: int) -> bytes:
-    """`length` bytes that are known to be in the file."""
+    """Read `length` bytes that are known to be in the file."""
     data = files.pread(fd, length, position)
     while len(data) < length:
         more = files.pread(fd, length - len(data), position + len(data))
@@ -100,7 +100,7 @@ def read_dense(
     max_offset: int | None,
     min_one_batch: bool,
 ) -> LogSlice:
-    """A plan from the tail of recent batches, for an offset in it: no file is touched."""
+    """Plan a read from the tail of recent batches, for an offset in it, without touching files."""
     bases, positions = tail.bases, tail.positions
     segment = segments.active
     if offset < segment.base_offset:
@@ -117,7 +117,7 @@ def read_dense(
         elif index + 1 < len(positions):
             stop = min(stop, positions[index + 1])
     if max_offset is not None:
-        # Where the batch that holds it begins: all batches in front of that one are below it.
+        # The start of the batch that holds it: all batches in front of that one are below it.
         stop = min(stop, positions[bisect_right(bases, max_offset) - 1])
         if stop <= start:
             return nothing(offset)
@@ -139,7 +139,7 @@ def read_sparse(
     skips_empty: bool,
     config: LogConfig,
 ) -> LogSlice:
-    """A plan by the sparse index, for an offset too old for the tail of recent batches."""
+    """Plan a read by the sparse index, for an offset older than the tail of recent batches."""
     found = _first(
         segments,
         offset,
@@ -170,27 +170,27 @@ def _first(
     config: LogConfig,
     max_empty: int,
 ) -> tuple[int, Header] | None:
-    """The first batch to read, and its segment's index; past up to `max_empty` without records.
+    """Return the first batch to read, and its segment's index; skip up to `max_empty` empty ones.
 
-    Where all are without, it is the first one. RecordsDamaged if its offsets are not in the log.
+    If all are empty, return the first. RecordsDamaged if its offsets are not in the log.
     """
     empty: tuple[int, Header] | None = None
     passed = 0
     for index in range(segments.index_of(offset), len(segments)):
         first = segments[index].find(offset, config)
         if first is None:
-            # Compaction took the end of this segment; what comes next begins the next one.
+            # Compaction removed the end of this segment; continue with the next one.
             continue
         if first.last_offset >= max_offset:
             if first.last_offset >= end_offset:
-                # An empty answer would be repeated for ever: no append makes this batch readable.
+                # An empty response would be repeated without end: no append makes it readable.
                 segments[index].refuse(first, end_offset)
             return empty
         if first.size > HEADER_SIZE or max_empty == 0:
             return index, first
         reached = first.position
         for header in segments[index].headers(first.position):
-            is_behind_damage = header.position > reached  # which a reader must hear of
+            is_behind_damage = header.position > reached  # to be reported to the reader
             if header.last_offset >= max_offset or passed == max_empty or is_behind_damage:
                 return empty
             reached = header.end
@@ -204,10 +204,10 @@ def _first(
 def first_from(
     segments: Segments, offset: int, max_offset: int, config: LogConfig
 ) -> FoundRecord | None:
-    """The first record at or behind `offset` and below `max_offset`; None if there is none.
+    """Find the first record at or behind `offset` and below `max_offset`; None without one.
 
-    Of a batch that is too large to be opened, and of the last of many empty ones, it tells the
-    earliest time that its header knows.
+    For a batch that is too large to be opened, and for the last of many empty ones, return the
+    earliest time that its header has.
     """
     left = MAX_TIMED_BATCHES
     for index in range(segments.index_of(offset), len(segments)):
@@ -224,7 +224,7 @@ def first_from(
 
 
 def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedTxn]:
-    """The aborted transactions that overlap with offsets `first` up to below `upper`."""
+    """Return the aborted transactions that overlap with `first` up to below `upper`."""
     aborted: list[AbortedTxn] = []
     for segment in segments.from_offset(first):
         if segment.txn_index is None:
@@ -237,13 +237,13 @@ def aborted_between(segments: Segments, first: int, upper: int) -> list[AbortedT
 
 
 def read_batch(segment: Segment, header: Header, size: int | None = None) -> Batch:
-    """A whole batch, or as much of its beginning."""
+    """Read a whole batch, or `size` bytes of its beginning."""
     fd, length = segment.handles.open(segment.file), size or header.size
     return Batch(memoryview(read_fully(segment.handles.files, fd, length, header.position)))
 
 
 def found_in(batch: Batch, offset: int, timestamp: int | None) -> FoundRecord:
-    """A record of a batch; without a time of its own it has the earliest that is known there."""
+    """Return a record of a batch; without its own time it gets the earliest known one."""
     if timestamp is None:
         is_first_known = not batch.uses_log_append_time and batch.delete_horizon is None
         timestamp = batch.base_timestamp if is_first_known else batch.max_timestamp
@@ -253,7 +253,7 @@ def found_in(batch: Batch, offset: int, timestamp: int | None) -> FoundRecord:
 def _first_timed(
     segment: Segment, header: Header, offset: int, *, is_last: bool
 ) -> FoundRecord | None:
-    """The first record of a batch from an offset on; where it may not be opened, about that."""
+    """Return the first record of a batch from an offset on, approximate if it may not be opened."""
     near = max(header.base_offset, offset)
     if is_last or header.size > MAX_TIMED_BYTES:
         return found_in(read_batch(segment, header, HEADER_SIZE), near, None)

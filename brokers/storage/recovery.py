@@ -1,14 +1,14 @@
-"""From a partition folder in any state to a log that can be trusted, step by step.
+"""Recovers a partition folder in any state to a log that can be trusted, step by step.
 
-Knows nothing of leaders: where a replica could be refilled from is its caller's business. A log
-that was closed cleanly is taken up as it is; any other is read from the segment of the recovery
-point on, batch by batch, and everything derived is made anew on the way.
+Has no replication: the caller decides whether to refill a replica. A log that was closed cleanly is
+opened as it is; any other is read from the segment of the recovery point on, batch by batch, and
+everything derived is rebuilt on the way.
 
-What is not sound is one of two things. A *torn tail* is what a crash leaves of bytes never synced:
-pages that were not written, files that end early. It is cut off, and sound batches behind it are
-set aside. *Damage* is what happened to bytes that had been synced: below the recovery point, or in
-front of batches that are sound. It is never cut silently: the part in front of it is served, the
-rest stays on the disk, and `Damage` tells the caller, who decides.
+Unsound bytes are of two kinds. A *torn tail* is what a crash leaves of bytes never synced: pages
+that were not written, files that end early. It is cut off, and sound batches behind it are set
+aside. *Damage* is a change to bytes that had been synced: below the recovery point, or in front of
+batches that are sound. It is never cut silently: the part in front of it is served, the rest stays
+on the disk, and `Damage` reports it to the caller, who decides.
 """
 
 import os
@@ -33,23 +33,23 @@ from brokers.storage.set_aside import copy_rest, set_segment_aside
 from brokers.storage.txn_index import TxnIndex
 
 _ALL_SYNCED: Final = 2**63 - 1
-_IN_FRONT: Final = -1  # of a file's first byte, for a search that begins behind a position
+_IN_FRONT: Final = -1  # in front of a file's first byte, for a search that begins behind a position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Bytes that had been on the disk and are not what they were; served is what lies below."""
+    """Changed bytes that had been synced; offsets below are served."""
 
     path: str
     position: int
-    offset: int  # the first one lost, and the log's end for now
+    offset: int  # the first lost one, and the log's end for now
     reason: str
-    is_flushed: bool  # below the recovery point; else told by what no crash leaves behind
+    is_flushed: bool  # below the recovery point; else inferred, because no crash leaves this
 
 
 @dataclass(slots=True, kw_only=True)
 class Recovered:
-    """What a log starts from."""
+    """The initial state of a log."""
 
     segments: Segments
     epochs: EpochCache
@@ -59,12 +59,12 @@ class Recovered:
     damage: Damage | None = None
     scanned_bytes: int = 0
     cut_bytes: int = 0
-    set_aside: list[str] = field(default_factory=list)  # files with sound batches not served
+    set_aside: list[str] = field(default_factory=list)  # files with sound batches not in the log
     is_new: bool = False
 
 
 class _Recovery:
-    """One recovery of one folder; `run` once."""
+    """Runs one recovery of one folder; call `run` once."""
 
     def __init__(
         self, folder: str, config: LogConfig, handles: Handles, recovery_point: int
@@ -89,7 +89,7 @@ class _Recovery:
         if found.is_new:
             found.start_offset = found.end_offset = log_start_offset
             self._miss_synced_end()
-            # What older segments have left may tell of offsets that are now given out again.
+            # Entries left from older segments may cover offsets that are now assigned again.
             found.epochs.is_dirty = names.LEADER_EPOCHS in present.names
             if found.damage is None:
                 found.producers.snapshots.remove_above(-1)
@@ -140,13 +140,13 @@ class _Recovery:
         return Segments(segments)
 
     def _first_unsound(self, present: FolderFiles, unsynced: int) -> int:
-        """The first segment to read: where `unsynced` ones begin, or one with a bad index."""
+        """Return the first segment to read: the first `unsynced` one, or one with a bad index."""
         segments = self._found.segments
         for index, segment in enumerate(islice(segments, unsynced)):
             end_offset = segments.end_of(index, _ALL_SYNCED)
             is_active = segment is segments.active
             if is_active and self._recovery_point == _ALL_SYNCED:
-                # The close has seen to its indexes, if they are all right.
+                # A clean close has completed its indexes, if they are valid.
                 segment.sealed_size = segment.size
             try:
                 if segment.txn_index is not None:
@@ -167,13 +167,13 @@ class _Recovery:
         return unsynced
 
     def _load_epochs(self, first: int) -> None:
-        """The epochs as saved, or else as the segments that are not read have them."""
+        """Load the saved epochs, or derive them from the segments that are not read."""
         segments = self._found.segments
         path = os.path.join(self._folder, names.LEADER_EPOCHS)
         with suppress(StorageCorrupt):
             self._found.epochs = EpochCache.load(self._files, path)
         epochs = self._found.epochs
-        # Its start may have been cut further than the log's, if that was not saved in the end.
+        # Their start may have been cut further than the log's, if that was not saved in the end.
         if epochs.earliest is None or epochs.earliest[1] > self._found.start_offset:
             epochs.clear()
             for header in chain.from_iterable(s.headers() for s in islice(segments, first)):
@@ -198,7 +198,7 @@ class _Recovery:
                 scan.flaw = self._hole_behind(scan, following)
             is_unused = 0 < following <= found.start_offset
             if scan.flaw is not None and is_unused and scan.next_offset < self._recovery_point:
-                # Damage where nobody is served from; a deletion may also have come half way.
+                # This damage is below the served offsets, or a deletion was interrupted.
                 found.end_offset = following
                 continue
             if scan.flaw is not None:
@@ -211,10 +211,10 @@ class _Recovery:
         self._handles.sync_folder(self._folder)
 
     def _scan(self, segment: Segment, epoch_before: int) -> Scan:
-        """Reads a whole segment and makes anew what is derived from it."""
+        """Read a whole segment and rebuild all that is derived from it."""
         found, interval = self._found, self._config.index_interval_bytes
         segment.forget_indexes()
-        # Made anew beside the old one: half of it would look like all of it to the next start.
+        # Built beside the old one: the next start would take half of it for all of it.
         segment.txn_index = TxnIndex(self._files, _txn_index_path(segment) + names.TEMPORARY)
         scan = Scan(
             self._files,
@@ -225,7 +225,7 @@ class _Recovery:
             epoch=epoch_before,
         )
         note, notes = segment.note, found.producers
-        # Up to where the epochs are known to agree with the batches.
+        # Below this offset the epochs are known to agree with the batches.
         agreed_epoch, agreed_below = NO_LEADER_EPOCH, 0
         for position, size, base_offset, last_offset, epoch, timestamp, producer_id in scan:
             note(position, size, last_offset, timestamp, interval)
@@ -239,9 +239,9 @@ class _Recovery:
         return scan
 
     def _agree_on_epoch(self, epoch: int, offset: int) -> int:
-        """Corrects the epochs where a batch contradicts them; returns how far they now agree.
+        """Correct the epochs where a batch contradicts them; return up to where they agree.
 
-        What is saved stays otherwise: compaction removes an epoch's first batch, but not the fact.
+        Saved entries stay otherwise: compaction removes an epoch's first batch, but not the epoch.
         """
         epochs = self._found.epochs
         if epoch >= 0 and epochs.epoch_for_offset(offset) != epoch:
@@ -257,7 +257,7 @@ class _Recovery:
             epochs.save(self._files, os.path.join(self._folder, names.LEADER_EPOCHS))
 
     def _keep_snapshot(self, base_offset: int) -> None:
-        """Makes sure that the producers are known at a segment's beginning when older ones go."""
+        """Ensure a snapshot at a segment's beginning before older segments are removed."""
         notes = self._found.producers
         if notes.snapshot_offset == base_offset:
             self._handles.sync_path(notes.snapshots.path(base_offset))
@@ -265,10 +265,10 @@ class _Recovery:
             notes.save(self._handles, base_offset)
 
     def _hole_behind(self, scan: Scan, following: int) -> str | None:
-        """Why the next segment cannot follow, for all that a crash leaves.
+        """Return why the next segment cannot follow, taking into account what a crash leaves.
 
-        Compaction leaves offsets out, also in a log that is compacted no more, so a hole between
-        segments that had been synced is none of ours.
+        Compaction leaves offsets out, also in a log that is no longer compacted, so a hole between
+        segments that had been synced is no damage.
         """
         is_hole = scan.next_offset < following and self._recovery_point < following
         if self._config.is_compacted or not is_hole:
@@ -294,10 +294,10 @@ class _Recovery:
         segment.size = scan.position
 
     def _is_torn(self, index: int, scan: Scan) -> bool:
-        """Whether a crash explains a flaw in bytes that were not synced.
+        """Tell whether a crash explains a flaw in bytes that were not synced.
 
-        It loses whole pages and ends of files, and may have been kinder to what lies behind. Any
-        other flaw in front of sound batches is damage.
+        It loses whole pages and ends of files, and may spare the bytes behind them. Any other flaw
+        in front of sound batches is damage.
         """
         fd = self._handles.open(self._found.segments[index].file)
         if scan.is_whole:
@@ -314,13 +314,13 @@ class _Recovery:
     def _has_sound_batch(self, segment: Segment, next_offset: int) -> bool:
         fd = self._handles.open(segment.file)
         scan = Scan(self._files, fd, position=0, stop=segment.size, next_offset=next_offset)
-        # The search knows no batches of unusual size, but mostly a batch is where one must be.
+        # The search finds no batch of unusual size, but mostly there is one right here.
         return next(iter(scan), None) is not None or has_sound_batch(
             self._files, fd, _IN_FRONT, segment.size, next_offset
         )
 
     def _cut_tail(self, index: int, scan: Scan) -> None:
-        """Ends the log at the flaw; sound batches behind it are kept where no log is read from."""
+        """End the log at the flaw; move sound batches behind it to files that logs never read."""
         found = self._found
         segment = found.segments[index]
         # From the end on, so that a crash meanwhile leaves no hole but only a shorter tail.
@@ -337,16 +337,16 @@ class _Recovery:
         segment.size = scan.position
 
     def _remove(self, segment: Segment, next_offset: int) -> None:
-        """Takes a segment away that cannot stay: aside if it holds anything, else for good."""
+        """Remove a segment from the log: set it aside if it has sound batches, else unlink it."""
         if self._has_sound_batch(segment, next_offset):
             self._found.set_aside.append(set_segment_aside(self._handles, segment))
         else:
             segment.remove()
 
     def _miss_synced_end(self) -> None:
-        """Notes as damage that the log ends, though soundly, in front of what had been synced."""
+        """Record damage if the log ends, though soundly, in front of what had been synced."""
         found, segment = self._found, self._found.segments.active
-        # What is below the log's start is missed by nobody.
+        # Records below the log's start are not served anyway.
         is_missed = max(found.end_offset, found.start_offset) < self._saved_point
         if is_missed and found.damage is None:
             found.damage = Damage(
@@ -358,7 +358,7 @@ class _Recovery:
             )
 
     def _make_durable(self, segment: Segment) -> None:
-        """What was read may be in the page cache only; nobody may see that before it is synced."""
+        """Sync a segment that was read: it may be only in the page cache, and is served next."""
         self._handles.sync(self._handles.open(segment.file), segment.file.path)
         if segment is not self._found.segments.active:
             segment.seal()
@@ -370,7 +370,7 @@ class _Recovery:
         self._put_txn_index(segment)
 
     def _put_txn_index(self, segment: Segment) -> None:
-        """Lets the new transaction index take the place of the old one."""
+        """Replace the old transaction index by the new one."""
         made, path = segment.txn_index, _txn_index_path(segment)
         assert made is not None, f"{segment.file.path} was scanned"
         unsynced = made.unsynced()
@@ -386,10 +386,10 @@ class _Recovery:
         made.path = path
 
     def _start_at(self, offset: int) -> None:
-        """The log's end was lost, and with it all that its start had left: it goes on empty.
+        """Empty the log and restart it at its start: all records from the start on were lost.
 
-        Nothing below its start is served any more. Yet the start may be that of an older log with
-        this name, so what would be lost for good if it were is only set aside.
+        Nothing below its start is served any more. But the start may be that of an older log with
+        this name, so records that would be lost by that are only set aside.
         """
         found = self._found
         for segment in found.segments.take_newest(0):
@@ -405,7 +405,7 @@ class _Recovery:
         self._handles.sync_folder(self._folder)
 
     def _drop_old_segments(self) -> None:
-        """Removes what is wholly below the log's start: retention had not come so far."""
+        """Remove segments wholly below the log's start, which retention had not removed yet."""
         found = self._found
         count = found.segments.index_of(found.start_offset)
         if count == 0:
@@ -416,7 +416,7 @@ class _Recovery:
 
 
 def _txn_index_path(segment: Segment) -> str:
-    """Where the segment's transaction index lies once it is complete."""
+    """Return the path of the segment's transaction index once it is complete."""
     return segment.file.path.removesuffix(names.LOG) + names.TXN_INDEX
 
 
@@ -429,7 +429,7 @@ def recover(
     log_start_offset: int,
     is_clean: bool,
 ) -> Recovered:
-    """Opens the folder, or begins an empty log in it; all that is found is durable on return."""
+    """Open the folder, or begin an empty log in it; all its records are durable on return."""
     if not handles.files.exists(folder):
         handles.files.make_folder(folder)
         handles.sync_folder(os.path.dirname(folder))

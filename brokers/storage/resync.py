@@ -1,7 +1,7 @@
-"""Looks at and behind a flaw in a log file: for a page that was lost, for sound batches.
+"""Searches at and behind a flaw in a log file for a lost page and for sound batches.
 
-Knows no cause and decides nothing. A batch is found again without trusting a single byte in front
-of it: by its magic, at the right distance from an offset that may come next, and by its CRC.
+Decides nothing. A batch is found again without trusting a single byte in front of it: by its magic,
+at the right distance from a plausible next offset, and by its CRC.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from brokers.protocol.records.batch import (
 from brokers.protocol.records.crc32c import crc32c
 from brokers.storage.files import Files
 
-# Damage is local and batches are at most a few megabytes long, so one that is sound is near.
+# Damage is local and batches are at most a few megabytes long, so a sound one is near.
 SEARCH_BYTES: Final = 64 * 1024 * 1024
 MAX_BATCH_BYTES: Final = 16 * 1024 * 1024
-# Payload may look like headers all over; this bounds the search to a second or so.
+# Payload may look like headers everywhere; this bounds the search to about a second.
 MAX_CHECKED_BYTES: Final = 4 * 1024**3
 # File systems allocate, write and lose whole pages; one that was never written reads as zeros.
 PAGE_BYTES: Final = 4096
@@ -31,7 +31,7 @@ _MAGIC_BYTE: Final = bytes([MAGIC])
 
 
 def has_lost_page(files: Files, fd: int, position: int, stop: int) -> bool:
-    """Whether the bad batch at `position` has a hole that only a lost write of a page leaves.
+    """Tell whether the bad batch at `position` has a hole that only a lost page leaves.
 
     Either nothing from its beginning to the end of that page was written, or one of the next pages
     that it reaches was not. A crash does that to bytes that were not synced; rot hardly ever does.
@@ -55,14 +55,14 @@ def has_lost_page(files: Files, fd: int, position: int, stop: int) -> bool:
 
 
 def has_sound_batch(files: Files, fd: int, position: int, stop: int, next_offset: int) -> bool:
-    """Whether a batch that may follow on `next_offset` begins behind `position`."""
+    """Tell whether a batch that may follow on `next_offset` begins behind `position`."""
     return next(sound_batches(files, fd, position, stop, next_offset), None) is not None
 
 
 def sound_batches(
     files: Files, fd: int, position: int, stop: int, next_offset: int
 ) -> Iterator[int]:
-    """Where batches that may follow on `next_offset` begin behind `position`.
+    """Yield the starts of batches behind `position` that may follow on `next_offset`.
 
     A payload may hold whole batches, too: nested ones are found like those of the log.
     """

@@ -1,4 +1,4 @@
-"""Which old segments may go, by Kafka's three rules: time, size, and the log's start.
+"""Selects old segments to delete, by Kafka's three rules: time, size, and the log's start.
 
 Decides only; the log renames and the owner unlinks later. Whole segments from the oldest on, none
 that holds an offset at or above the bound, which is the high watermark of a leader.
@@ -12,7 +12,7 @@ from brokers.storage.time_index import NO_TIMESTAMP
 def expired_segments(
     segments: Segments, config: LogConfig, *, now_ms: int, bound: int, end_offset: int
 ) -> int:
-    """How many of the oldest segments retention takes, maybe all of them.
+    """Return how many of the oldest segments have expired, maybe all of them.
 
     An empty active segment never counts: replacing it by another empty one would gain nothing.
     """
@@ -32,7 +32,7 @@ def expired_segments(
 
 
 def segments_below(segments: Segments, start_offset: int) -> int:
-    """How many of the oldest segments end at or below the log's start; never the active one."""
+    """Return how many of the oldest segments are below the log's start; never the active one."""
     return segments.index_of(start_offset)
 
 
@@ -40,5 +40,5 @@ def _is_too_old(segments: Segments, index: int, config: LogConfig, now_ms: int) 
     if config.retention_ms < 0:
         return False
     newest = segments[index].largest_timestamp(config)
-    # Records without timestamps have no age; they go by size or not at all.
+    # Records without timestamps have no age; they are deleted by size or not at all.
     return newest != NO_TIMESTAMP and now_ms - newest > config.retention_ms

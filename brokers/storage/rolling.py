@@ -1,8 +1,8 @@
-"""When the active segment is full, by Kafka's rules.
+"""Decides when the active segment is full, by Kafka's rules.
 
-Decides only. Size, index and offsets are plain limits; time is what the records say has passed
-between the first one in the segment and the next one, so a replayed log rolls where the original
-did. The log asks only when one of the `bounds` is crossed, which are cheap to compare with.
+Size, index and offsets are plain limits; time is the difference of the timestamps of the segment's
+first record and the next one, so a replayed log rolls where the original did. The log asks only
+when one of the `bounds` is crossed, which are cheap to compare with.
 """
 
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from brokers.storage.log_config import LogConfig
 from brokers.storage.segment import MAX_RELATIVE_OFFSET, Segment
 
-# Of the time: every append must ask, because the segment's records carry none.
+# Of the time: every append calls `must_roll`, because the segment's records have no timestamps.
 _ALWAYS = -2
 
 
 class Bounds(NamedTuple):
-    """What the next batch must not exceed without asking `must_roll`."""
+    """The limits that the next batch must not exceed without a call of `must_roll`."""
 
     size: int  # of the segment, in bytes
     timestamp: int
@@ -36,7 +36,7 @@ def must_roll(
     next_offset: int,
     waited_ms: int,
 ) -> bool:
-    """Whether a batch has to go into a new segment; `waited_ms` is how long this one is in use."""
+    """Tell whether a batch needs a new segment; `waited_ms` is how long this one is in use."""
     if next_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET:
         return True
     if segment.size == 0:
@@ -50,7 +50,7 @@ def must_roll(
 
 
 def bounds(segment: Segment, config: LogConfig, folder: str) -> Bounds:
-    """The bounds of a segment that the next batch is going to, with its first timestamp known."""
+    """Return the bounds of the segment for the next batch, from its first timestamp."""
     first_timestamp = segment.read_first_timestamp()
     last_timestamp = _ALWAYS
     if first_timestamp >= 0:

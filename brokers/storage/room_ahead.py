@@ -1,9 +1,9 @@
-"""Room on the disk that the growing file of a log takes before its batches come.
+"""Reserves room on the disk for the growing file of a log, ahead of its batches.
 
-A write behind the end of a file has the file system look for blocks each time, which is a third of
-what the call costs; room that is taken in one piece makes that the rare case, and leaves the file
-in few pieces. Nobody sees any of it: a file is as long as what was written to it. It is a wish and
-no more: where there is no room, or the file system knows no such thing, a log grows without.
+At each write behind a file's end the file system has to allocate blocks, a third of the call's
+cost; reserving large pieces makes that rare, and leaves the file in few fragments. Readers see none
+of it: a file is as long as what was written to it. It is optional: where there is no room, or no
+support by the file system, a log grows without.
 """
 
 from contextlib import suppress
@@ -13,24 +13,24 @@ from brokers.storage.files import Files
 
 # Most logs are small, and a file this short has cost little so far.
 FIRST_BYTES: Final = 1024 * 1024
-# A file takes as much again as it is long, up to this; more at once would gain nothing.
+# A file reserves its own length again, up to this; more at once would gain nothing.
 STEP_BYTES: Final = 8 * 1024 * 1024
-# All logs together: a disk must not be full of what nobody has written.
+# The limit of all logs: reservations alone must not fill the disk.
 MAX_AHEAD_BYTES: Final = 1024 * 1024 * 1024
-# Giving back is a call of its own; a file that is complete may keep less than this.
+# Releasing is a call of its own; a complete file may keep less than this.
 KEPT_BYTES: Final = 1024 * 1024
 
 
 class Growing(Protocol):
-    """A file that is appended to. Both of its numbers are `RoomAhead`'s, and begin with 0."""
+    """A file that is appended to. `RoomAhead` owns both numbers, which begin with 0."""
 
     fd: int
-    room_end: int  # up to here nothing is to be asked
-    room_taken: int  # what was taken the last time, less what was given back
+    room_end: int  # the end of the reserved room
+    room_taken: int  # the size of the last reservation, less what was released
 
 
 class RoomAhead:
-    """What the files of one log dir have taken. Not thread-safe."""
+    """The reservations of the files of one log dir. Not thread-safe."""
 
     __slots__ = ("_files", "_max_bytes", "taken_bytes")
 
@@ -40,7 +40,7 @@ class RoomAhead:
         self.taken_bytes = 0
 
     def take(self, file: Growing, size: int, end: int, limit: int) -> None:
-        """Takes room for an open file of `size` bytes that grows to `end` now, and then further.
+        """Reserve room for an open file of `size` bytes that grows to `end` now, and then further.
 
         Nothing above `limit`, where the file will be complete.
         """
@@ -54,25 +54,25 @@ class RoomAhead:
         try:
             self._files.reserve(file.fd, size, end + step - size)
         except OSError:
-            self._cut(file.fd, size)  # some file systems keep the part that they found
+            self._cut(file.fd, size)  # some file systems keep a partial reservation
             return
         file.room_taken = step
         self.taken_bytes += step
 
     def give_back(self, file: Growing, size: int) -> None:
-        """Returns what an open file of `size` bytes has not used: it is complete."""
+        """Release the unused room of an open, complete file of `size` bytes."""
         unused = file.room_end - size if file.room_taken else 0
         self.forget(file)
         if unused > KEPT_BYTES:
             self._cut(file.fd, size)
 
     def give_back_forgotten(self, fd: int, size: int) -> None:
-        """The same for a file of which nobody knows: a broker has crashed that had taken room."""
+        """Release the room of a file after a crash of the broker that had reserved it."""
         if size > FIRST_BYTES:
             self._cut(fd, size)
 
     def forget(self, file: Growing) -> None:
-        """Takes note that a file has no room ahead: it was cut, or is gone."""
+        """Drop the reservation of a file that was cut, or is gone."""
         self.taken_bytes -= file.room_taken
         file.room_taken = file.room_end = 0
 
@@ -82,5 +82,5 @@ class RoomAhead:
 
 
 def bound(file: Growing) -> int:
-    """How long a file may become before `take` is to be asked."""
+    """Return how long a file may become before the next call of `take`."""
     return max(file.room_end, FIRST_BYTES)

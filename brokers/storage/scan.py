@@ -1,8 +1,8 @@
-"""Reads a log file that is in doubt, batch by batch, and stops at the first one that is not sound.
+"""Reads a doubtful log file batch by batch, and stops at the first one that is not sound.
 
-Knows one file and no cause: a flaw is a position and a reason, and what it means is decided by
-`recovery`. Every batch is checked as a whole (bounds, magic, CRC, offsets and epochs that go on),
-for the price of one large read per megabyte and two microseconds per batch.
+A flaw is a position and a reason; `recovery` decides what it means. Every batch is checked as a
+whole (bounds, magic, CRC, consecutive offsets and epochs), at one large read per megabyte and two
+microseconds per batch.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from brokers.storage.files import Files
 
 # Base offset, length, leader epoch, magic, CRC, last offset delta, max timestamp, producer id.
 _POINTS: Final = Struct(">qiibI2xi8xqq")
-# Large enough that the reads cost nothing next to the batches, small enough to stay in the cache.
+# Large enough that the cost of reads is negligible, small enough to stay in the cache.
 BLOCK_BYTES: Final = 1024 * 1024
 
 # A batch that passed: position, size, base offset, last offset, leader epoch, max timestamp,
@@ -33,9 +33,9 @@ Sound: TypeAlias = tuple[int, int, int, int, int, int, int]
 class Scan:
     """One pass over one file, from `position`, where a batch must begin, up to `stop`.
 
-    After the pass `position` and `next_offset` tell where the sound part ends, and `flaw` why, if
-    that is not at `stop`. What begins there may be `is_cut_off`, a batch but for the end that is
-    missing, or `is_whole`, one that passes its CRC and yet cannot follow: no crash leaves that.
+    After the pass `position` and `next_offset` are the end of the sound part, and `flaw` is the
+    reason if that is not at `stop`. The batch there may be `is_cut_off`, lacking only its end, or
+    `is_whole`: it passes its CRC and yet cannot follow, which no crash leaves.
     """
 
     __slots__ = (
@@ -59,10 +59,10 @@ class Scan:
         self._fd = fd
         self.epoch = epoch  # of the newest batch; later ones have this or a newer one
         self._block = memoryview(b"")
-        self._at = 0  # where in the block the batch last given out begins
+        self._at = 0  # the start of the latest batch in the block
         self.position = position
         self.stop = stop
-        self.next_offset = next_offset  # the least that the next batch may begin with
+        self.next_offset = next_offset  # the lowest base offset allowed for the next batch
         self.flaw: str | None = None
         self.is_cut_off = False
         self.is_whole = False
@@ -116,7 +116,7 @@ class Scan:
             position += size
 
     def batch(self, position: int, size: int) -> Batch:
-        """The batch last given out, in full."""
+        """Return the latest batch, in full."""
         assert position + size == self.position, "only the latest batch is at hand"
         view = self._block[self._at : self._at + size]
         if len(view) < size:
@@ -128,7 +128,7 @@ class Scan:
         return memoryview(self._files.pread(self._fd, length, position))
 
     def _crc(self, position: int, length: int) -> int:
-        """Of a batch larger than a block, whose length may be a lie: never held as a whole."""
+        """Compute the CRC of a batch larger than a block in parts: its length may be wrong."""
         crc = 0
         while length > 0:
             data = self._files.pread(self._fd, min(BLOCK_BYTES, length), position)

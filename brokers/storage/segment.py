@@ -1,12 +1,12 @@
 """One segment: a log file from its base offset on, with the indexes that find offsets in it.
 
-Knows nothing of other segments, of the rules of appending, or of who reads. The file is the truth:
-whatever an index says is confirmed by a batch header before it is believed, and an index that turns
-out wrong is made again from the headers, beside the old one.
+Has no other segments and no rules of appending. The file is authoritative: a batch header confirms
+every index entry before it is used, and a wrong index is rebuilt from the headers, beside the old
+one.
 
-Where the file itself is damaged, the segment remembers the hole and serves what lies on both sides:
-`headers` and what builds on it pass over holes. A walk finds a hole only on its way from batch to
-batch; that an entry of an index names no batch proves nothing.
+Where the file itself is damaged, the segment remembers the hole and serves the records on both
+sides: `headers` and what builds on it pass over holes. A walk finds a hole only on its way from
+batch to batch; that an entry of an index names no batch proves nothing.
 """
 
 import os
@@ -37,29 +37,29 @@ from brokers.storage.txn_index import TxnIndex
 
 # Offsets in an index are int32, relative to the base offset.
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
-# An index entry as it waits: last offset and position of a batch, the greatest timestamp up to
-# there and the last offset of the batch that has it. One for both indexes, which grow together.
+# A waiting index entry: last offset and position of a batch, the greatest timestamp up to there and
+# the last offset of the batch that has it. One for both indexes, which grow together.
 ENTRY: Final = Struct("qqqq")
 # At most 64 KiB of memory per log, and one write to each index per eight megabytes of log or more.
 MAX_WAITING: Final = 2048
-# A time index that lost its end would make a segment look older than it is, and retention acts on
-# that. It is held against this many batches behind its last entry; mostly there are none.
+# A time index that lost its end would make a segment look older than it is, and retention would
+# delete it. It is compared with this many batches behind its last entry; mostly there are none.
 _TIME_SAMPLES: Final = 32
-# One that is smaller is walked instead, which costs less than a tenth of a millisecond.
+# A smaller segment is walked instead, which takes less than a tenth of a millisecond.
 _SMALL_BYTES: Final = 16 * 1024
-# A header that lies spoils the entry of its batch, and one behind it that is looked for from there.
+# A wrong header invalidates the entry of its batch, and a later one that is looked up from there.
 _TIME_TRIES: Final = 4
-# Of a segment from an earlier run: its time index knows, and is asked when someone must know.
+# Of a segment from an earlier run: its time index is read when the timestamp is needed.
 NOT_READ: Final = -2
 UNSEALED: Final = -1
 
 
 class IndexLies(StorageCorrupt):
-    """An index contradicts the log, and no damage explains it; nobody outside sees this."""
+    """An index contradicts the log, and no damage explains it; internal to this package."""
 
 
 class Segment:
-    """Not thread-safe; belongs to its log, which appends to the newest one and keeps it true."""
+    """Not thread-safe; belongs to its log, which appends to the newest one and updates it."""
 
     __slots__ = (
         "base_offset",
@@ -85,7 +85,7 @@ class Segment:
     def __init__(
         self, handles: Handles, folder: str, base_offset: int, *, marker: str = ""
     ) -> None:
-        """Under a marker, `.cleaned` or `.swap`, for one that is not in its place yet."""
+        """A marker, `.cleaned` or `.swap`, is for a segment that is not in its place yet."""
         path = os.path.join(folder, names.offset_file(base_offset, names.LOG) + marker)
         self.handles = handles
         self.base_offset = base_offset
@@ -94,24 +94,24 @@ class Segment:
         self.offset_index = OffsetIndex(handles.files, handles.indexes, path, base_offset)
         self.time_index = TimeIndex(handles.files, handles.indexes, path, base_offset)
         self.txn_index: TxnIndex | None = None  # comes with the first aborted transaction
-        # Index entries not yet looked at, packed by `ENTRY`: half of the appends make one.
+        # Index entries not yet unpacked, packed by `ENTRY`: half of the appends make one.
         self.waiting = bytearray()
         self.size = 0
-        # Where the file begins if all files of the log were one; only differences mean something.
+        # The file's start if all files of the log were one; only differences are meaningful.
         self.start = 0
-        # How long the file was when its indexes were last made complete, to the disk.
+        # The file's length when its indexes were last completed on the disk.
         self.sealed_size = UNSEALED
         self.bytes_since_index = 0
-        self.first_timestamp: int | None = None  # of the first batch, once someone had to know
+        self.first_timestamp: int | None = None  # of the first batch, once it was needed
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset  # the last offset of the batch that has it
-        self.holes: Sequence[Hole] = ()  # damage met so far, in the order of positions
-        self.rebuild: IndexRebuild | None = None  # the one under way
-        # Made from the headers since the file was opened: another rebuild would make the same.
+        self.holes: Sequence[Hole] = ()  # known damage, in the order of positions
+        self.rebuild: IndexRebuild | None = None  # the running one
+        # Rebuilt from the headers since the file was opened: another rebuild would give the same.
         self.has_new_indexes = False
 
     def headers(self, position: int = 0) -> Iterator[Header]:
-        """The sound batches of the file from `position` on, which must be a batch's beginning."""
+        """Yield the sound batches of the file from `position` on, which must be a batch's start."""
         while position < self.size:
             try:
                 yield from self.walk(position)
@@ -125,7 +125,7 @@ class Segment:
         return hole_at(self, StorageCorrupt(self.file.path, position, reason)).end
 
     def walk(self, position: int, last_offset: int | None = None) -> Iterator[Header]:
-        """All batches from a batch's beginning on; StorageCorrupt at the first flaw.
+        """Yield all batches from a batch's beginning on; StorageCorrupt at the first flaw.
 
         `last_offset` is that of the batch in front, where it is known.
         """
@@ -143,14 +143,14 @@ class Segment:
         )
 
     def find(self, offset: int, config: LogConfig) -> Header | None:
-        """The first batch that does not end below `offset`; None if this segment has none.
+        """Find the first batch that does not end below `offset`; None if this segment has none.
 
         RecordsDamaged if the batch is in a hole, IndexUnfinished if it cannot be found yet.
         """
         try:
             return self._find(offset, config)
         except StorageCorrupt:
-            # Either an index led astray, or the log is damaged.
+            # Either an index is wrong, or the log is damaged.
             return find_around(self, offset, config)
 
     def refuse(self, header: Header, end_offset: int) -> NoReturn:
@@ -169,7 +169,7 @@ class Segment:
     def headers_from_time(
         self, timestamp: int, start_offset: int, config: LogConfig
     ) -> Iterator[Header]:
-        """The batches among which those at or behind `timestamp` and `start_offset` are."""
+        """Yield the batches among which those at or behind `timestamp` and `start_offset` are."""
         self.settle()
         entry = self._confirmed_time(timestamp, config)
         first = self.find_sound(max(entry.offset, start_offset), config)
@@ -178,10 +178,10 @@ class Segment:
     def end_of_read(
         self, first: Header, limit: int, max_offset: int | None, config: LogConfig
     ) -> int:
-        """The last batch boundary up to position `limit` and offset `max_offset`, behind `first`.
+        """Return the last batch boundary up to `limit` and `max_offset`, behind `first`.
 
-        It may lie somewhat short of both, at an index entry, since that needs no walk to find; and
-        in front of the next hole, so that a reader hears of it as an error and not as bad bytes.
+        It may be somewhat short of both, at an index entry, since that needs no walk; and in front
+        of the next hole, so that a reader gets an error and not bad bytes.
         """
         for hole in self.holes:
             if hole.start > first.position:
@@ -205,7 +205,7 @@ class Segment:
         return self._end_by_walk(first, min(limit, first.end + reach(config)), max_offset)
 
     def largest_timestamp(self, config: LogConfig) -> int:
-        """The greatest timestamp in the segment, -1 without any; read once for old segments."""
+        """Return the greatest timestamp in the segment, -1 without any; read once if old."""
         if self.max_timestamp == NOT_READ:
             try:
                 self._carry_on(config, is_strict=False)
@@ -216,7 +216,7 @@ class Segment:
         return self.max_timestamp
 
     def read_first_timestamp(self) -> int:
-        """The first batch's timestamp, which the time to roll counts from; -1 without any."""
+        """Return the first batch's timestamp, from which the roll time counts; -1 without any."""
         if self.first_timestamp is None:
             first = next(self.headers(), None)
             if first is None:
@@ -227,7 +227,7 @@ class Segment:
     def note(
         self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int
     ) -> None:
-        """Takes a batch at the end of the file into timestamps and indexes, by Kafka's rules."""
+        """Add a batch at the end of the file to timestamps and indexes, by Kafka's rules."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.max_timestamp_offset = last_offset
@@ -239,7 +239,7 @@ class Segment:
         self.bytes_since_index += size
 
     def settle(self) -> None:
-        """Moves entries that wait into the indexes, still in memory, before they are searched."""
+        """Move waiting entries into the indexes, still in memory, before a search."""
         if self.waiting:
             columns = array("q", bytes(self.waiting))
             self.offset_index.extend(columns[0::4], columns[1::4])
@@ -247,8 +247,8 @@ class Segment:
             self.waiting = bytearray()
 
     def index_room(self, config: LogConfig) -> int:
-        """How many entries fit into both indexes; the time index keeps one for the roll."""
-        # What waits becomes no more entries than these, and waits on while that is enough to know.
+        """Return how many entries fit into both indexes; the roll needs one of the time index."""
+        # An upper bound of the waiting entries is often enough to know; then they keep waiting.
         room = self._index_room(config) - len(self.waiting) // ENTRY.size
         if room > 0:
             return room
@@ -263,19 +263,19 @@ class Segment:
         )
 
     def write_indexes(self) -> None:
-        """Writes what waits in memory; after an OSError it still waits."""
+        """Write waiting entries to the index files; after an OSError they still wait."""
         self.settle()
         self.offset_index.write_pending()
         self.time_index.write_pending()
 
     def seal(self) -> None:
-        """Brings both index files to their final state: no more batches come."""
+        """Complete both index files: no more batches come."""
         self.settle()
         self.time_index.extend((self.max_timestamp,), (self.max_timestamp_offset,))
         self.write_indexes()
 
     def carry_on(self, config: LogConfig, *, is_strict: bool = True) -> int:
-        """Takes up a file where its indexes end and returns the offset that comes next.
+        """Continue a file where its indexes end; return the next offset.
 
         StorageCorrupt at damage, unless it is not `is_strict` and passes over it.
         """
@@ -287,7 +287,7 @@ class Segment:
         return next_offset
 
     def rebuild_indexes(self, config: LogConfig, *, is_strict: bool = True) -> int:
-        """Makes both indexes from all batch headers; returns the offset behind the last batch.
+        """Rebuild both indexes from all batch headers; return the offset behind the last batch.
 
         For callers that may wait. StorageCorrupt at damage, as above, and then all is as it was.
         """
@@ -298,10 +298,10 @@ class Segment:
         return rebuild.next_offset
 
     def rebuild_in_steps(self, config: LogConfig) -> None:
-        """Take the first step to new indexes; IndexUnfinished if more are to come.
+        """Take the first step of rebuilding the indexes; IndexUnfinished if more are to come.
 
-        Housekeeping takes those through the log dir. IndexLies if they are new: then it is a header
-        that lies, since neither a base offset nor the CRC is checked on the way.
+        Housekeeping takes those through the log dir. IndexLies if they are new: then a header is
+        wrong, since neither a base offset nor the CRC is checked on the way.
         """
         if self.has_new_indexes:
             raise IndexLies(self.file.path, 0, "new indexes contradict the batches as well")
@@ -339,14 +339,14 @@ class Segment:
             self.rebuild = None
 
     def drop_rebuild(self) -> None:
-        """Give up new indexes that are not in place yet."""
+        """Drop new indexes that are not in place yet."""
         if self.rebuild is not None:
             self.handles.rebuilds.pop(self.rebuild, None)
             self.rebuild.drop()
             self.rebuild = None
 
     def forget_indexes(self) -> None:
-        """Empties indexes and timestamps, before all batches are noted anew."""
+        """Empty indexes and timestamps, before all batches are added again."""
         self.sealed_size = UNSEALED
         self.waiting = bytearray()
         self.offset_index.clear()
@@ -356,7 +356,7 @@ class Segment:
         self.max_timestamp_offset = self.base_offset
 
     def cut(self, position: int, offset: int) -> None:
-        """Takes note that the file was cut at `position`, where `offset` begins, in all indexes."""
+        """Adapt all indexes to a file that was cut at `position`, where `offset` begins."""
         self.drop_rebuild()
         self.has_new_indexes = False
         self.holes = tuple(hole for hole in self.holes if hole.end <= position)
@@ -372,14 +372,14 @@ class Segment:
             self.first_timestamp = None
 
     def open_txn_index(self) -> TxnIndex:
-        """The index of aborted transactions, whose file comes with the first of them."""
+        """Return the index of aborted transactions; its file is created with the first of them."""
         if self.txn_index is None:
             path = names.beside(self.file.path, names.TXN_INDEX)
             self.txn_index = TxnIndex(self.handles.files, path)
         return self.txn_index
 
     def release(self) -> None:
-        """Closes its files and gives up memory; a reader keeps the descriptor that it holds."""
+        """Close the files and free memory; a reader keeps the descriptor that it holds."""
         self.drop_rebuild()
         self.offset_index.release()
         self.time_index.release()
@@ -388,13 +388,13 @@ class Segment:
             self.txn_index.close()
 
     def paths(self) -> list[str]:
-        """Every file the segment may have, the log first."""
+        """Return the paths of all files that the segment may have, the log first."""
         return [names.beside(self.file.path, suffix) for suffix in names.SEGMENT_SUFFIXES]
 
     def rename(self, marker: str) -> None:
-        """Gives its files another marker, or with "" their own names; the log goes last.
+        """Rename the files to another marker, or with "" to their own names; the log last.
 
-        After an OSError some have it, and this may be called again.
+        After an OSError some are renamed, and the call may be repeated.
         """
         log_path = names.beside(self.file.path, names.LOG, marker)
         self.rename_indexes(log_path)
@@ -403,14 +403,14 @@ class Segment:
             self.file.path = log_path
 
     def rename_indexes(self, log_path: str) -> None:
-        """Rename the index files to stand beside a log; can be repeated after an OSError."""
+        """Rename the index files to match a log's name; can be repeated after an OSError."""
         files = self.handles.files
         for index, suffix in (
             (self.offset_index, names.OFFSET_INDEX),
             (self.time_index, names.TIME_INDEX),
         ):
             if index.log_path != log_path:
-                # One that is missing is made again when it is needed.
+                # A missing one is rebuilt when it is needed.
                 with suppress(FileNotFoundError):
                     files.rename(index.path, names.beside(log_path, suffix))
                 index.log_path = log_path
@@ -418,7 +418,7 @@ class Segment:
     def take_header(self, header: Header, config: LogConfig) -> int:
         """Note a batch that is in the file already; return the offset behind it."""
         position, size, _, last_offset, max_timestamp, _ = header
-        # A base offset is covered by no CRC, and may be one that no index can hold.
+        # No CRC covers a base offset, which may be one that no index can hold.
         if 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             self.note(position, size, last_offset, max_timestamp, config.index_interval_bytes)
         if len(self.waiting) >= MAX_WAITING * ENTRY.size:
@@ -426,7 +426,7 @@ class Segment:
         return last_offset + 1
 
     def remove(self) -> None:
-        """Unlinks the files; only for segments that nobody has seen yet."""
+        """Unlink the files; only for segments that were never served."""
         self.release()
         for path in self.paths():
             with suppress(FileNotFoundError):
@@ -471,7 +471,7 @@ class Segment:
         self._confirm_latest(latest, is_strict=is_strict)
         try:
             return self._note_rest(start, entry, latest, config, is_strict=is_strict)
-        except BaseException:  # it is raised again; half a walk must not pass for the greatest time
+        except BaseException:  # re-raised; an incomplete walk must not count as the greatest time
             self.max_timestamp = NOT_READ
             raise
 
@@ -499,7 +499,7 @@ class Segment:
         return next_offset
 
     def _fresh(self) -> "Segment":
-        """A place for new indexes, beside the ones that are in use."""
+        """Return a segment for new indexes, beside the ones that are in use."""
         folder = os.path.dirname(self.file.path)
         return Segment(self.handles, folder, self.base_offset, marker=names.TEMPORARY)
 
@@ -509,7 +509,7 @@ class Segment:
             self._write_or_wait()
 
     def _write_or_wait(self) -> None:
-        """Writes index entries unless the disk is full: then they wait in memory for the next."""
+        """Write index entries; on a full disk they wait in memory for the next write."""
         try:
             self.write_indexes()
         except OSError as error:
@@ -517,7 +517,7 @@ class Segment:
                 raise
 
     def _confirmed_time(self, timestamp: int, config: LogConfig) -> TimeEntry:
-        """The greatest entry at or before a time, or an earlier one, that a batch confirms."""
+        """Return the greatest entry at or before a time, or an earlier one, that is confirmed."""
         entry = self.time_index.lookup(timestamp)
         for _ in range(_TIME_TRIES):
             try:
@@ -533,7 +533,7 @@ class Segment:
         return TimeEntry(NO_TIMESTAMP, self.base_offset)
 
     def _confirm_time(self, entry: TimeEntry, config: LogConfig, *, is_strict: bool) -> None:
-        """Raise IndexLies if no batch is what an entry says; one in a hole cannot be checked."""
+        """Raise IndexLies if no batch matches an entry; one in a hole cannot be checked."""
         if entry.timestamp == NO_TIMESTAMP:
             return
         try:

@@ -1,4 +1,4 @@
-"""The segments of one log, oldest first: which one holds an offset, what it costs to read there.
+"""The segments of one log, oldest first: finds the segment of an offset.
 
 Knows order and sizes, not what is appended or why something is deleted. A log has at least one
 segment, and only the last one, the active one, grows.
@@ -41,7 +41,7 @@ class Segments:
         return sum(segment.size for segment in self._segments)
 
     def append(self, segment: Segment) -> None:
-        """Adds the new active segment, which begins where the old one ends."""
+        """Add the new active segment, which begins where the old one ends."""
         if self._segments:
             last = self._segments[-1]
             assert segment.base_offset > last.base_offset, "segments are in order"
@@ -51,33 +51,33 @@ class Segments:
         self._segments.append(segment)
 
     def index_of(self, offset: int) -> int:
-        """The index of the last segment that begins at or before `offset`, or else the first."""
+        """Return the index of the last segment that begins at or before `offset`, or 0."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def holding(self, offset: int) -> Segment:
-        """The segment in which to look for `offset`."""
+        """Return the segment in which to look for `offset`."""
         return self._segments[max(0, bisect_right(self._bases, offset) - 1)]
 
     def from_offset(self, offset: int) -> Iterator[Segment]:
-        """The segments that may hold `offset` or what comes behind it, oldest first."""
+        """Yield the segments that may hold `offset` or later ones, oldest first."""
         return iter(self._segments[self.index_of(offset) :])
 
     def end_of(self, index: int, log_end: int) -> int:
-        """The offset behind the segment: where the next one begins, or the log ends."""
+        """Return the offset behind the segment: the start of the next one, or the log's end."""
         return self._bases[index + 1] if index + 1 < len(self._bases) else log_end
 
     def take_oldest(self, count: int) -> list[Segment]:
-        """Removes and returns the oldest ones; the active one stays."""
+        """Remove and return the oldest ones; the active one stays."""
         assert count < len(self._segments), f"{count} of {len(self._segments)} segments taken"
         taken = self._segments[:count]
         del self._segments[:count], self._bases[:count]
         return taken
 
     def replace(self, first: int, count: int, new: Segment) -> None:
-        """Puts one segment in the place of `count` old ones, of which the active one is none.
+        """Replace `count` old segments, none of them active, by one.
 
-        What lies behind keeps its place in the one file that all would be; what lies in front
-        moves, so that the sizes add up.
+        Later segments keep their positions in the virtual file of all segments; earlier ones move,
+        so that the sizes add up.
         """
         behind = first + count
         assert count > 0, "nothing is replaced"
@@ -92,7 +92,7 @@ class Segments:
             segment.start = start
 
     def take_newest(self, keep: int) -> list[Segment]:
-        """Removes and returns all but the `keep` oldest ones, the newest first."""
+        """Remove and return all but the `keep` oldest ones, the newest first."""
         taken = self._segments[keep:][::-1]
         del self._segments[keep:], self._bases[keep:]
         if self._segments:

@@ -1,7 +1,7 @@
-"""Moves bytes that a log cannot serve out of its way, to where an operator can look at them.
+"""Moves bytes that a log cannot serve into files that an operator can inspect.
 
-Knows files and no causes. A name that ends in `.damaged` is read by nobody, here or in Apache
-Kafka, and is never used twice: whoever needs the room back removes it by hand.
+Names that end in `.damaged` are never read, by Samsa or Apache Kafka, and never used twice:
+operators who need the room remove them by hand.
 """
 
 import os
@@ -20,10 +20,10 @@ _COPY_BYTES: Final = 1024 * 1024
 
 
 def set_segment_aside(handles: Handles, segment: Segment) -> str:
-    """Renames a segment that nobody has seen yet; its name wants a sync of the folder."""
+    """Rename a segment that was never served; its name needs a sync of the folder."""
     segment.release()
     path, *derived = segment.paths()
-    # The log first: what is derived from no log is dropped by the next start.
+    # The log first: the next start removes derived files without a log.
     target = unused_name(handles.files, path)
     handles.files.rename(path, target)
     for other in derived:
@@ -33,7 +33,7 @@ def set_segment_aside(handles: Handles, segment: Segment) -> str:
 
 
 def copy_rest(handles: Handles, segment: Segment, position: int) -> str:
-    """Copies all from `position` on; the copy is on the disk when this returns."""
+    """Copy all from `position` on; the copy is on the disk on return."""
     files, fd = handles.files, handles.open(segment.file)
     target = unused_name(files, segment.file.path)
     copy = files.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -43,7 +43,7 @@ def copy_rest(handles: Handles, segment: Segment, position: int) -> str:
             position += len(data)
         handles.sync(copy, target)
     except OSError:
-        # The disk may be full, and half a copy helps nobody.
+        # The disk may be full, and half a copy is useless.
         files.unlink(target)
         raise
     finally:
@@ -53,9 +53,9 @@ def copy_rest(handles: Handles, segment: Segment, position: int) -> str:
 
 
 def set_damage_aside(handles: Handles, segment: Segment, folder: str) -> list[str]:
-    """Moves all behind the end of `segment` into files that end in `.damaged`, and cuts it off."""
+    """Move all behind the end of `segment` into files that end in `.damaged`, and cut it off."""
     files, fd = handles.files, handles.open(segment.file)
-    # What needs room comes first, while all can still be left as it is.
+    # Calls that need room come first, while nothing has changed yet.
     has_rest = files.size(fd) > segment.size
     moved = [copy_rest(handles, segment, segment.size)] if has_rest else []
     # The newest first, so that a crash meanwhile leaves no hole but only a shorter rest.
@@ -73,7 +73,7 @@ def set_damage_aside(handles: Handles, segment: Segment, folder: str) -> list[st
 
 
 def unused_name(files: Files, path: str) -> str:
-    """Where to move `path`: `x.log.damaged`, or `x.log.2.damaged` if an older damage is there."""
+    """Return the new name: `x.log.damaged`, or `x.log.2.damaged` if there is an older one."""
     target = path + DAMAGED
     for number in count(2):
         if not files.exists(target):
@@ -83,7 +83,7 @@ def unused_name(files: Files, path: str) -> str:
 
 
 def _files_behind(files: Files, segment: Segment, folder: str) -> Iterator[tuple[str, bool]]:
-    """The files of the segments behind `segment`, and which of them are logs."""
+    """Yield the files of the segments behind `segment`, and whether each is a log."""
     for name in sorted(files.list_folder(folder), reverse=True):
         file = names.parse_offset_file(name)
         if file is None or file.marker or file.offset <= segment.base_offset:

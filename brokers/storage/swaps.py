@@ -1,17 +1,17 @@
-"""Cleaned segments on their way into a log, in steps that a crash may interrupt anywhere.
+"""Replaces segments by cleaned ones, in steps that a crash may interrupt anywhere.
 
-Knows names and their order, not what was cleaned. A group of old segments is replaced like this,
+Handles names and their order only. A group of old segments is replaced like this,
 and the groups of one cleaning one after the other, oldest first, so that no tombstone goes before
 the values that it hides:
 
-1. `.cleaned` becomes `.swap`, the log last: from there on a start finishes what is left to do;
+1. `.cleaned` becomes `.swap`, the log last: from there on a start finishes the other steps;
 2. the folder is synced, in a thread;
 3. the old files become `.deleted`, and the log reads from the new one, still called `.swap`;
 4. the folder is synced again, so that no old file can come back beside the new one;
 5. `.swap` files get their final names, the log last.
 
-Whoever cuts the log meanwhile has the swap give way first: one that a later start finished would
-bring back what was cut.
+Before a cut of the log, the swap gives way: a later start that finished it would bring back the
+records that were cut.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from brokers.storage.segments import Segments
 
 
 class Swaps:
-    """The swap of one log that is under way, if there is one. Belongs to its folder."""
+    """The running swap of one log, if there is one. Belongs to its folder."""
 
     __slots__ = (
         "_deletions",
@@ -59,14 +59,14 @@ class Swaps:
         self._deletions = deletions
         self._flushes = flushes
         self._notes = notes
-        self._new: Segment | None = None  # under .swap, beside those that it is to replace
+        self._new: Segment | None = None  # under .swap, beside those that it will replace
         self._old: Sequence[Segment] = ()
         self._placed: list[Segment] = []  # in the log, and still under .swap
         self.cuts = 0  # how often the log was truncated
-        self.ticket: FlushTicket | None = None  # the one that is out
+        self.ticket: FlushTicket | None = None  # the running one
 
     def begin(self, cleaning: Cleaning, group: Cleaned) -> FlushTicket | None:
-        """Steps 1 and 2; None, and its files are gone, if the log is not what was cleaned."""
+        """Do steps 1 and 2; return None and remove the files if the log has changed since."""
         assert self.ticket is None, f"{self._folder} has a swap under way"
         self.settle()
         old = self._old_ones(cleaning, group)
@@ -90,9 +90,9 @@ class Swaps:
         return self._sync()
 
     def exchange(self, ticket: FlushTicket, due_ms: int) -> int | None:
-        """Step 3, for a ticket that has run; None if the swap gave way, else where the file ends.
+        """Do step 3 for a ticket that has run; return the file's end, None if the swap gave way.
 
-        The files of the old segments go once it is `due_ms`. `sync` must follow.
+        The old segments' files are unlinked from `due_ms` on. `sync` must follow.
         """
         self._take_back(ticket)
         new, old = self._new, self._old
@@ -113,23 +113,23 @@ class Swaps:
         self._placed.append(new)
         self._flushes.removed(old)
         self._notes.indexed.difference_update(old)
-        # What is known of producers at the new one's beginning stays true.
+        # The producers' state at the new one's beginning stays valid.
         for segment in old[1:]:
             with suppress(FileNotFoundError):
                 self._handles.files.unlink(self._notes.snapshots.path(segment.base_offset))
         return self._segments.end_of(first, new.base_offset)
 
     def sync(self) -> FlushTicket:
-        """Step 4."""
+        """Do step 4."""
         return self._sync()
 
     def finish(self, ticket: FlushTicket) -> None:
-        """Step 5, for a ticket that has run."""
+        """Do step 5 for a ticket that has run."""
         self._take_back(ticket)
         self._name_placed()
 
     def settle(self) -> None:
-        """Brings a swap that was left half done to an end, here, and waits for the disk."""
+        """Complete or drop a half-done swap, and wait for the disk."""
         if self._new is None and not self._placed:
             return
         self._drop()
@@ -137,12 +137,12 @@ class Swaps:
         self._name_placed()
 
     def give_way(self) -> None:
-        """Called before the log is cut: no start may finish a swap from before."""
+        """Settle before the log is cut: no start may finish a swap from before."""
         self.cuts += 1
         self.settle()
 
     def _old_ones(self, cleaning: Cleaning, group: Cleaned) -> Sequence[Segment] | None:
-        """The segments that a group replaces, if they are still the very same."""
+        """Return the segments that a group replaces, if they have not changed."""
         if cleaning.cuts != self.cuts:
             return None
         bases = set(group.bases)
@@ -157,7 +157,7 @@ class Swaps:
         return segments if self._stand_at(first, segments) else None
 
     def _stand_at(self, first: int, segments: Sequence[Segment]) -> bool:
-        """Whether these are in the log, one behind the other, and none of them is active."""
+        """Tell whether these are in the log, one behind the other, and none of them is active."""
         if first + len(segments) >= len(self._segments):
             return False
         return all(self._segments[first + at] is one for at, one in enumerate(segments))
@@ -176,9 +176,9 @@ class Swaps:
             raise ticket.refusal
 
     def _drop(self) -> None:
-        """Unlinks what has not replaced anything yet, the log first: without it nothing counts."""
+        """Unlink files that have not replaced anything yet, the log first: it makes them count."""
         if self._new is not None:
-            # Half of its files may have either name.
+            # Its files may have either name.
             drop_leftovers(self._handles.files, self._folder)
             for marker in (names.SWAP, names.CLEANED):
                 stale = Segment(self._handles, self._folder, self._new.base_offset, marker=marker)
@@ -189,7 +189,7 @@ class Swaps:
     def _name_placed(self) -> None:
         while self._placed:
             segment = self._placed[0]
-            # One that was deleted meanwhile is named so already.
+            # A segment that was deleted meanwhile has another name already.
             if any(segment is one for one in self._segments):
                 segment.rename("")
                 self._flushes.folder_changed = True

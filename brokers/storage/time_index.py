@@ -1,9 +1,9 @@
 """A segment's `.timeindex`: the greatest timestamp so far, at some of its offsets.
 
-Knows no batches and never looks into the log. Kafka's format: entries of 12 bytes, int64 timestamp
-and int32 offset − base, both big-endian, where the offset is the last one of the batch with that
-greatest timestamp. An entry is added only when the timestamp has grown, so both columns rise.
-Written in bulk and read into native arrays like the offset index, and like it only a hint.
+Never reads the log. Kafka's format: entries of 12 bytes, int64 timestamp and int32 offset − base,
+both big-endian, where the offset is the last one of the batch with that greatest timestamp. An
+entry is added only when the timestamp has grown, so both columns rise. Written in bulk and read
+into native arrays like the offset index, and like it only a hint.
 """
 
 from array import array
@@ -67,7 +67,7 @@ class TimeIndex:
         self.base_offset = base_offset
         self._table: _Table | None = None
         self._pending: _Table | None = None  # not yet in the file
-        self._written = -1  # entries in the file; not known until it is read
+        self._written = -1  # entries in the file; unknown until it is read
         self._last_timestamp = NO_TIMESTAMP  # meaningful once `_written` is known
 
     @property
@@ -86,14 +86,14 @@ class TimeIndex:
         return self._entry(table, len(table.offsets) - 1)
 
     def lookup(self, timestamp: int) -> TimeEntry:
-        """The greatest entry at or before `timestamp`."""
+        """Return the greatest entry at or before `timestamp`."""
         table = self._pending
         if table is None or table.timestamps[0] > timestamp:
             table = self._loaded()
         return self._entry(table, bisect_right(table.timestamps, timestamp) - 1)
 
     def extend(self, timestamps: Sequence[int], offsets: Sequence[int]) -> None:
-        """Adds, in memory, the entries by which time has grown."""
+        """Add, in memory, the entries whose timestamps have grown."""
         if self._written < 0:
             self._loaded()
         if max(timestamps) <= self._last_timestamp:
@@ -109,7 +109,7 @@ class TimeIndex:
             self._pending, self._last_timestamp = pending, last
 
     def write_pending(self) -> None:
-        """Writes the entries that wait; after an OSError they still wait."""
+        """Write the waiting entries; after an OSError they still wait."""
         pending = self._pending or _Table(b"")
         count = len(pending.offsets)
         written = self.entries - count
@@ -122,14 +122,14 @@ class TimeIndex:
             self._budget.hold(self, self._written * ENTRY_SIZE)
 
     def clear(self) -> None:
-        """Forgets every entry; those in the file go with the next write."""
+        """Forget every entry; the next write removes those in the file."""
         self.release()
         self._pending = None
         self._written = 0
         self._last_timestamp = NO_TIMESTAMP
 
     def cut(self, offset: int) -> None:
-        """Forgets entries of batches that do not end below `offset`."""
+        """Forget entries of batches that do not end below `offset`."""
         table = self._loaded()
         if self._pending is not None:
             table.timestamps.extend(self._pending.timestamps)
@@ -143,7 +143,7 @@ class TimeIndex:
             self._last_timestamp = table.timestamps[keep - 1]
 
     def release(self) -> None:
-        """Gives up memory; the file is read again when needed."""
+        """Free the memory; the file is read again when needed."""
         self._budget.forget(self)
         self._table = None
 
@@ -158,7 +158,7 @@ class TimeIndex:
             return _Table(b"")
         data = read_entries(self._files, self.path, ENTRY_SIZE)
         if self._written >= 0:
-            # Entries behind ours are those of a write that failed.
+            # Entries behind these are those of a write that failed.
             data = data[: self._written * ENTRY_SIZE]
         elif data:
             self._last_timestamp = ENTRY.unpack_from(data, len(data) - ENTRY_SIZE)[0]
@@ -174,7 +174,7 @@ class TimeIndex:
 
 
 def _column(data: bytes, start: int, stop: int, code: str) -> "array[int]":
-    """One big-endian column of the entries as a native array, moved byte by byte in C."""
+    """Return one big-endian column of the entries as a native array, moved byte by byte in C."""
     width = stop - start
     moved = bytearray(len(data) // ENTRY_SIZE * width)
     for place in range(width):
@@ -186,7 +186,7 @@ def _column(data: bytes, start: int, stop: int, code: str) -> "array[int]":
 
 
 def _set_column(data: bytearray, start: int, stop: int, column: "array[int]") -> None:
-    """Writes a native array into one big-endian column of the entries, likewise."""
+    """Write a native array into one big-endian column of the entries, likewise."""
     moved = array(column.typecode, column)
     if IS_SWAPPED:
         moved.byteswap()

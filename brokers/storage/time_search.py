@@ -1,10 +1,10 @@
-"""Where in a log a time falls: searches in short steps, which their caller may spread over turns.
+"""Searches a log for a time in short steps, which the caller may spread over turns.
 
 Reads headers, and opens batches to find a time to the record. Between two steps the log may grow,
-be cleaned, cut or lose segments, so a search remembers nothing but the offset where it goes on. An
-answer may be early; in a sound log it is never late, so a reader from there skips nothing that it
-asked for. Behind a header whose length is wrong it may be late: a walk passes over the batches that
-the length takes in, which a read by offset still reaches through the offset index.
+be cleaned, cut or lose segments, so a search remembers only the offset where it goes on. A result
+may be early; in a sound log it is never late, so a reader from there skips no record that it wants.
+Behind a header whose length is wrong it may be late: a walk passes over the batches that the length
+covers, which a read by offset still reaches through the offset index.
 """
 
 from collections.abc import Generator
@@ -20,24 +20,24 @@ from brokers.storage.segment import Segment
 from brokers.storage.segments import Segments
 from brokers.storage.time_index import NO_TIMESTAMP
 
-# Records and headers that a search looks at in one batch, about a microsecond each. Batches of more
+# Records and headers that a search decodes in one batch, about a microsecond each. Larger batches
 # are found as a whole.
 MAX_SEARCHED_PARTS: Final = 200_000
-# Batches that held nothing of what their headers promise, before headers alone decide. An honest
-# log has one at most, the one that the log start cuts, and those that lost records to compaction;
-# so many with as much as may be looked at are two seconds of CPU.
+# Batches without any record that their header promised, before headers alone decide. A valid log
+# has one at most, the one that the log start cuts, and those that lost records to compaction; so
+# many of the largest searched batches take two seconds of CPU.
 MAX_MISSES: Final = 8
 # Headers of one step, 2 µs each.
 HEADERS_PER_STEP: Final = 500
 
-# A pause after each step, and in the end what was found.
+# Yields after each step, and returns the record.
 Search = Generator[None, None, FoundRecord | None]
 
 
 def find_timestamp(
     segments: Segments, timestamp: int, start_offset: int, config: LogConfig
 ) -> Search:
-    """The first record at or behind `start_offset` that is not older than `timestamp`."""
+    """Find the first record at or behind `start_offset` that is not older than `timestamp`."""
     offset, misses = start_offset, 0
     while True:
         candidate = yield from _next_candidate(segments, timestamp, offset, config)
@@ -56,11 +56,11 @@ def find_timestamp(
 
 
 def find_max_timestamp(segments: Segments, config: LogConfig) -> Search:
-    """The first record that carries the greatest timestamp of the log; None without timestamps."""
+    """Find the first record with the greatest timestamp of the log; None without timestamps."""
     greatest, offset = NO_TIMESTAMP, segments[0].base_offset
     while offset >= 0:
         index = segments.index_of(offset)
-        # Of an old segment it is read from its index, once; so that is a step.
+        # For an old segment this reads its index, once; so it counts as a step.
         greatest = max(greatest, segments[index].largest_timestamp(config))
         offset = segments.end_of(index, -1)
         yield
@@ -72,7 +72,7 @@ def find_max_timestamp(segments: Segments, config: LogConfig) -> Search:
 def _next_candidate(
     segments: Segments, timestamp: int, offset: int, config: LogConfig
 ) -> Generator[None, None, tuple[Segment, Header] | None]:
-    """The first batch with records from `offset` on whose header promises the time."""
+    """Return the first batch with records from `offset` on whose header promises the time."""
     while offset >= 0:
         index = segments.index_of(offset)
         segment = segments[index]
@@ -91,7 +91,7 @@ def _next_candidate(
 
 
 def _first_in(batch: Batch, timestamp: int, start_offset: int, config: LogConfig) -> Search:
-    """The first record of a batch that is neither older than `timestamp` nor below the offset."""
+    """Return the first record of a batch neither older than `timestamp` nor below the offset."""
     try:
         for row in outlines(
             batch,

@@ -1,8 +1,8 @@
-"""A segment's aborted transactions: what a reader that wants only committed records must skip.
+"""A segment's aborted transactions, which a reader of only committed records must skip.
 
-Knows offsets, not records. One entry of 34 bytes per abort marker written in the segment, in the
-order of the markers; the file appears with the first abort. It is derived from the log, so a
-damaged one is rebuilt by the segment's recovery.
+Holds offsets, not records. One entry of 34 bytes per abort marker written in the segment, in the
+order of the markers; the first abort creates the file. It is derived from the log, so recovery
+rebuilds a damaged one.
 """
 
 import os
@@ -16,7 +16,7 @@ from brokers.storage.files import Files, write_all
 
 ENTRY = struct.Struct(">hqqqq")
 ENTRY_SIZE = ENTRY.size
-# One page of entries: a reader mostly needs one or two, and memory stays small for a reader of all.
+# One page of entries: a reader mostly needs one or two, and one of all needs little memory.
 ENTRIES_PER_READ = 4096 // ENTRY_SIZE
 _VERSION = 0
 
@@ -33,7 +33,7 @@ class AbortedTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTxns:
-    """What one segment knows about a range; not complete when later segments may know more."""
+    """The transactions that one segment has for a range; later ones may have more if incomplete."""
 
     found: list[AbortedTxn]
     is_complete: bool
@@ -43,7 +43,7 @@ class TxnIndex:
     """The `.txnindex` file of one segment. Not thread-safe; belongs to its segment.
 
     It keeps a descriptor only while it holds bytes that are not yet synced: a file with unflushed
-    bytes is never closed, because a later descriptor might not be told that they were lost.
+    bytes is never closed, because a later descriptor might not report that they were lost.
     """
 
     __slots__ = ("_changes", "_fd", "_files", "_last_offset", "_size", "path")
@@ -53,7 +53,7 @@ class TxnIndex:
         self._fd = -1
         self.path = path
         self._size = -1
-        self._changes = 0  # counts writes and cuts, so that a sync can say which it covers
+        self._changes = 0  # counts writes and cuts, so that a sync can name those that it covers
         self._last_offset = -1
 
     @property
@@ -64,7 +64,7 @@ class TxnIndex:
         return self._size
 
     def append(self, txn: AbortedTxn) -> None:
-        """Notes an abort whose marker was just written. A failed write leaves no half entry."""
+        """Add an abort whose marker was just written. A failed write leaves no half entry."""
         size = self.size_bytes
         assert txn.last_offset > self._last_offset, f"{txn} is not behind {self._last_offset}"
         entry = ENTRY.pack(
@@ -83,28 +83,28 @@ class TxnIndex:
         self._last_offset = txn.last_offset
 
     def aborted_between(self, first: int, upper: int) -> AbortedTxns:
-        """The transactions that overlap with offsets `first` up to but not including `upper`."""
+        """Return the transactions that overlap with `first` up to but not including `upper`."""
         found = []
         for txn in self._entries_from(self._first_ending_at(first)):
             if txn.first_offset < upper:
                 found.append(txn)
-            # Whatever was aborted later began at or above this entry's last stable offset.
+            # Transactions aborted later began at or above this entry's last stable offset.
             if txn.last_stable_offset >= upper:
                 return AbortedTxns(found=found, is_complete=True)
         return AbortedTxns(found=found, is_complete=False)
 
     def entries(self) -> Iterator[AbortedTxn]:
-        """All entries in order; StorageCorrupt at one that cannot be an entry."""
+        """Yield all entries in order; StorageCorrupt at one that cannot be an entry."""
         return self._entries_from(0)
 
     def check(self, base_offset: int, end_offset: int) -> None:
-        """StorageCorrupt unless the file can belong to a segment of these offsets."""
+        """Raise StorageCorrupt unless the file can belong to a segment of these offsets."""
         if self.size_bytes % ENTRY_SIZE:
             reason = f"{self._size} bytes are no multiple of {ENTRY_SIZE}"
             raise StorageCorrupt(self.path, self._size, reason)
         before = -1
         for number, txn in enumerate(self.entries()):
-            # A marker stands behind at least one record, and what is stable ends behind it at most.
+            # A marker follows at least one record, and the last stable offset is at most behind it.
             is_sane = (
                 txn.producer_id >= 0
                 and 0 <= txn.first_offset < txn.last_offset
@@ -116,9 +116,9 @@ class TxnIndex:
             before = txn.last_offset
 
     def truncate_to(self, offset: int) -> None:
-        """Forgets aborts whose markers lie at or above `offset`, for good when it returns.
+        """Remove aborts whose markers are at or above `offset`; durable on return.
 
-        An entry that came back with the power would make readers skip what is written there next.
+        An entry that reappeared after a crash would make readers skip the next records there.
         """
         number = self._first_ending_at(offset)
         if number * ENTRY_SIZE < self.size_bytes:
@@ -127,25 +127,25 @@ class TxnIndex:
             self._files.datasync(self._fd)
 
     def reset(self) -> None:
-        """Forgets everything, also a damaged file, before the segment's recovery fills it anew."""
+        """Remove all entries, or a damaged file, before the segment's recovery fills it again."""
         if self._files.exists(self.path):
             self._cut(0)
 
     def unsynced(self) -> tuple[int, int] | None:
-        """The descriptor to sync and a mark of what this covers; None when nothing waits.
+        """Return the descriptor to sync and a mark of what this covers; None if all is synced.
 
-        The descriptor stays open until `synced` was told, so another thread may sync it meanwhile,
+        The descriptor stays open until `synced` is called, so another thread may sync it meanwhile,
         whatever happens here.
         """
         return None if self._fd < 0 else (self._fd, self._changes)
 
     def synced(self, mark: int) -> None:
-        """Takes note that all is on the disk that was here when `unsynced` gave out the mark."""
+        """Record that everything up to the mark of `unsynced` is on the disk."""
         if mark == self._changes:
             self.close()
 
     def close(self) -> None:
-        """Gives the descriptor back. The caller has synced the file or is about to remove it."""
+        """Close the descriptor. The caller has synced the file or is about to remove it."""
         if self._fd >= 0:
             self._files.close(self._fd)
             self._fd = -1
@@ -157,7 +157,7 @@ class TxnIndex:
                 self._last_offset = self._read_entry(fd, self._size // ENTRY_SIZE - 1).last_offset
 
     def _first_ending_at(self, offset: int) -> int:
-        """The number of the first entry whose marker is at or above `offset`: they are sorted."""
+        """Return the number of the first entry whose marker is at or above `offset`; sorted."""
         low, high = 0, self.size_bytes // ENTRY_SIZE
         if high == 0:
             return 0
@@ -199,7 +199,7 @@ class TxnIndex:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """A descriptor for reading; -1 when there is no file."""
+        """Yield a descriptor for reading; -1 when there is no file."""
         if self._fd >= 0:
             yield self._fd
             return
