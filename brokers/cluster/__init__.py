@@ -1,1 +1,1 @@
-"""What the cluster is and should be. Pure: no I/O, no clock, no process."""
+"""Models the actual and the intended state of the cluster. Pure: no I/O, no clock, no process."""

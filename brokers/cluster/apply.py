@@ -1,7 +1,7 @@
-"""The next image, from an image and the change that follows it.
+"""Derives the next image from an image and the change that follows it.
 
-Pure. Mappings that a change does not touch are shared with the image before, the others are copied
-once; what lies in them is shared too, but for the topics that changed.
+Pure. Mappings that a change does not touch are shared with the previous image, the others are
+copied once; their values are shared too, except for the changed topics.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ from brokers.cluster.image import (
     Topic,
 )
 
-# Deleted topics that an image remembers, the newest: only a broker that was away for longer than
-# these keeps folders that nobody wants, and it keeps them safely.
+# Deleted topics that an image remembers, the newest ones: only a broker that was away for longer
+# than these keeps orphaned folders, and it keeps them safely.
 MAX_DELETED: Final = 10_000
 
 K = TypeVar("K")
@@ -52,10 +52,10 @@ def apply(image: ClusterImage, change: Change) -> ClusterImage:
 
 
 class ImageDraft:
-    """An image on its way to the next version: takes records, copies a mapping when it must.
+    """Builds an image of the next version: takes records, copies a mapping on its first change.
 
-    It can be asked what it says so far, for decisions that follow each other in one change. One
-    task's.
+    It answers questions about its state so far, for decisions that follow each other in one change.
+    Belongs to one task.
     """
 
     __slots__ = ("_before", "_brokers", "_configs", "_deleted", "_names", "_topics")
@@ -88,7 +88,7 @@ class ImageDraft:
                 assert_never(record)
 
     def image(self, position: Position) -> ClusterImage:
-        """Return the image so far. The draft must not be added to afterwards."""
+        """Return the image so far. The draft must not change afterwards."""
         before = self._before
         return ClusterImage(
             cluster_id=before.cluster_id,
@@ -193,8 +193,8 @@ class ImageDraft:
 
 
 def _copied(mapping: Mapping[K, V]) -> dict[K, V]:
-    # The proxy's own copy is that of the dict below it; dict(proxy) asks for every key by itself,
-    # which takes ten times as long.
+    # The proxy copies the dict below it; dict(proxy) looks every key up by itself, which takes ten
+    # times as long.
     return mapping.copy() if isinstance(mapping, MappingProxyType) else dict(mapping)
 
 

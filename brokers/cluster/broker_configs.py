@@ -1,8 +1,8 @@
-"""Configuration keys of brokers: what is told about them, and which can be set while they run.
+"""Defines the configuration keys of brokers, and which can be set while they run.
 
 The keys that topics fall back to are derived from the topics' table, so each can be set where the
-topic's key has its effect. Everything else is told at the start of a broker and shown read-only;
-only keys that mean something in this server are listed.
+topic's key has its effect. Everything else is given at the start of a broker and shown read-only;
+only keys that have a meaning in this server are listed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ NUM_PARTITIONS: Final = "num.partitions"
 DEFAULT_REPLICATION_FACTOR: Final = "default.replication.factor"
 CLEANER_ENABLE: Final = "log.cleaner.enable"
 CLEANER_BACKOFF_MS: Final = "log.cleaner.backoff.ms"
-# What decides for the whole cluster cannot differ from broker to broker: set for the empty name.
+# Keys that decide for the whole cluster and cannot differ by broker: set for the empty name.
 CLUSTER_WIDE: Final = frozenset({NUM_PARTITIONS, DEFAULT_REPLICATION_FACTOR})
 
 _SHOWN: Final = 100
@@ -35,7 +35,7 @@ _SHOWN: Final = 100
 _BOOLEAN, _STRING, _INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 _SHORT, _LONG, _LIST = ConfigType.SHORT, ConfigType.LONG, ConfigType.LIST
 
-# Read-only: key, type, default, sentence. A broker knows better where it was told otherwise.
+# Read-only: key, type, default, sentence. A broker reports the values of its start instead.
 # fmt: off
 _STATIC: Final = (
     ("advertised.listeners", _STRING, None, "The addresses that clients are told."),
@@ -70,7 +70,7 @@ _STATIC: Final = (
 )
 _POSITIVE: Final = at_least(1)
 _ANY_TIME: Final = at_least(0)
-# What coordinators of groups go by: key, type, default, rule, sentence. Read-only, too.
+# Of group coordinators: key, type, default, rule, sentence. Read-only, too.
 _GROUPS: Final = (
     ("group.consumer.assignment.interval.ms", _INT, "1000", _ANY_TIME,
      "The least time between two assignments of a group with the consumer protocol."),
@@ -110,7 +110,7 @@ _GROUPS: Final = (
     ("offsets.topic.segment.bytes", _INT, "104857600", topic_configs.ROWS["segment.bytes"].rule,
      "The size of that topic's segments."),
 )
-# What a broker's compaction goes by; what topics may set for themselves is derived. Read-only.
+# Of a broker's compaction; keys that topics may set for themselves are derived. Read-only.
 _CLEANER: Final = (
     (CLEANER_BACKOFF_MS, _LONG, "15000", _ANY_TIME,
      "How long the cleaner waits when there is nothing to compact."),
@@ -128,8 +128,8 @@ _WIDE: Final = (
         effect="replication is not part of this release",
     ),
 )
-# Keys that Kafka gives a default other than the topic's, or none: hours and minutes stand behind
-# the same key in milliseconds.
+# Keys whose default in Kafka differs from the topic's, or is missing: Kafka ranks hours and minutes
+# behind the same key in milliseconds.
 _OWN_DEFAULTS: Final[Mapping[str, str | None]] = MappingProxyType({
     "log.retention.ms": None,
     "log.retention.minutes": None,
@@ -144,7 +144,7 @@ _OWN_DEFAULTS: Final[Mapping[str, str | None]] = MappingProxyType({
 
 
 def _derived() -> Iterator[ConfigRow]:
-    """The keys behind the topics' keys; one without effect for topics has none for brokers."""
+    """Yield the keys behind the topics' keys, unless the topic's key has no effect."""
     for row in topic_configs.ROWS.values():
         if row.is_hidden:
             continue
@@ -179,7 +179,7 @@ ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType(
 
 
 def check(key: str, value: str, *, is_default: bool) -> None:
-    """Refuse what cannot be set while brokers run. `is_default`: for all of them at once.
+    """Refuse a key or value that cannot be set at run time. `is_default`: for all brokers at once.
 
     Kafka refuses a broker's configuration as INVALID_REQUEST, where a topic's is INVALID_CONFIG.
     """
@@ -207,12 +207,12 @@ def check(key: str, value: str, *, is_default: bool) -> None:
 def defaults(
     static: Mapping[str, str], cluster: Mapping[str, str], broker: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return what is set for a broker's keys: while it runs, for all brokers, at its start."""
+    """Merge a broker's settings, the strongest last: at its start, for all brokers, at run time."""
     return {**static, **cluster, **broker}
 
 
 def told(static: Mapping[str, str], key: str) -> ConfigValue:
-    """Return what a broker was told at its start, which has been checked, else the default."""
+    """Return a broker's setting at its start, which has been checked, or else the default."""
     row = ROWS[key]
     text = static.get(key, row.default)
     assert text is not None, f"{key} has neither value nor default"

@@ -1,7 +1,7 @@
 """Limits the size of one metadata change, so that every reader can read it.
 
-Pure. A record has to fit into one frame of the link, and a reader takes so many records of a change
-and no more. Records of many partitions are split here; what is still too large is refused.
+Pure. A record has to fit into one frame of the link, and readers limit the records of a change.
+Records of many partitions are split here; a change that is still too large is refused.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,13 +15,13 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 MAX_RECORDS: Final = 10_000
 # Three times what 100,000 partitions of three replicas take, the most of a cluster.
 MAX_CHANGE_BYTES: Final = 16 * 2**20
-# Half of the link's frame, since weights are estimates from above and frames have their own bytes.
+# Half of the link's frame, since weights are upper estimates and frames have their own bytes.
 MAX_RECORD_BYTES: Final = 512 * 2**10
-# So many are taken apart in a millisecond or two, and a reader pauses between records.
+# So many are decoded in a millisecond or two, and a reader pauses between records.
 PARTITIONS_PER_RECORD: Final = 2_000
-# The most that any other record takes: four texts of 255 characters, four bytes each.
+# The maximum of all other records: four texts of 255 characters, four bytes each.
 OTHER_BYTES: Final = 4_096
-# Numbers of a state and what is around them; a broker id with the byte that tells its size.
+# The numbers of a state and their overhead; a broker id with the byte of its type.
 STATE_BYTES: Final = 64
 ID_BYTES: Final = 5
 # UTF-8, and the length of a text.
@@ -30,14 +30,14 @@ TEXT_BYTES: Final = 5
 
 
 def bounded(records: Iterable[Record]) -> tuple[Record, ...]:
-    """Return the records of a change, split where that is needed; KafkaError: it is too large."""
+    """Return the records of a change, split as needed; KafkaError if it is too large."""
     parts = tuple(split(records))
     check(len(parts), sum(map(weight, parts)))
     return parts
 
 
 def split(records: Iterable[Record]) -> Iterator[Record]:
-    """Cut records of many partitions into several that say the same."""
+    """Cut records of many partitions into several equivalent ones."""
     for record in records:
         if isinstance(record, TopicCreated):
             first, *rest = _runs(record.partitions)
@@ -50,7 +50,7 @@ def split(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def weight(record: Record) -> int:
-    """Return how many bytes a record takes on the link, or more; KafkaError: none takes it."""
+    """Return an upper bound of a record's bytes on the link; KafkaError if it is too large."""
     match record:
         case TopicCreated() | PartitionsAdded():
             size = OTHER_BYTES + sum(map(_state_bytes, record.partitions))
@@ -69,7 +69,7 @@ def weight(record: Record) -> int:
 
 
 def check(count: int, size: int) -> None:
-    """Refuse a change of so many records and bytes."""
+    """Refuse a change with too many records or bytes."""
     if count > MAX_RECORDS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
@@ -91,7 +91,7 @@ def _added(
 
 
 def _runs(states: Sequence[PartitionState]) -> list[tuple[PartitionState, ...]]:
-    """Cut partitions into runs of one record each; at least one run, however few they are."""
+    """Cut partitions into runs of one record each; at least one run, even of none."""
     runs: list[tuple[PartitionState, ...]] = []
     start, size = 0, OTHER_BYTES
     for index, state in enumerate(states):

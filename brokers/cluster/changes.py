@@ -1,8 +1,8 @@
-"""The numbered changes by which every image in the cluster moves on.
+"""Defines the numbered changes that advance every image in the cluster.
 
-A change is what one transaction of the store did, as records; `image.apply` in `apply.py` turns
-image and change into the next image. Records carry whole values rather than differences, so that a
-record means the same whoever reads it, and applying one twice does no harm.
+A change is the result of one transaction of the store, as records; `apply` in `apply.py` derives
+the next image from an image and a change. Records carry whole values rather than differences, so
+that a record means the same to every reader, and applying one twice does no harm.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from brokers.cluster.image import Broker, PartitionState, Position, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanged:
-    """A broker registered, was fenced, or was let in."""
+    """A broker registered, was fenced, or was unfenced."""
 
     broker: Broker
 
@@ -56,7 +56,7 @@ class TopicRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ConfigsChanged:
-    """All that is set for a resource from now on; nothing set is an empty tuple."""
+    """All that is set for a resource from now on; empty if nothing is set."""
 
     resource_type: ResourceType
     name: str
@@ -76,7 +76,7 @@ Record: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One transaction of the store: the position it leads to, and what it did."""
+    """One transaction of the store: its records, and the position that they lead to."""
 
     position: Position
     records: tuple[Record, ...]

@@ -1,7 +1,7 @@
-"""How Kafka reads the text of a configuration value, and what a row of a table of keys says.
+"""Parses configuration values as Kafka does, and defines a row of a table of keys.
 
-Knows no key. Kafka trims what it reads, takes any case of true and false, and numbers in decimal
-only; a value that it refuses must be refused here, since tools check for just that.
+Knows no key. Kafka trims its input, takes any case of true and false, and numbers in decimal only;
+a value that Kafka refuses must be refused here, since tools check for that.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 
 class ConfigType(IntEnum):
-    """Kafka's numbers, as DescribeConfigs tells them."""
+    """Kafka's numbers, as in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -27,56 +27,56 @@ class ConfigType(IntEnum):
 
 
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...]
-# Returns what is wrong with a value, in words that follow "is", or None.
+# Returns the fault of a value, in words that follow "is", or None.
 Rule: TypeAlias = Callable[[ConfigValue], str | None]
 
-# Of a row: a value has its effect.
+# The value has its effect in this server.
 LIVE: Final = ""
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
-# The longest value that is stored: no key needs more, and what is stored goes to every broker.
+# The longest value that is stored: no key needs more, and every broker gets all values.
 MAX_VALUE_LENGTH: Final = 1024
 
-# How much of a value is repeated in a refusal.
+# Characters of a value that a refusal repeats.
 _SHOWN: Final = 100
 
 _BITS: Final = {ConfigType.INT: 31, ConfigType.SHORT: 15, ConfigType.LONG: 63}
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,30}")
-# What Java reads as a floating point number, without its hexadecimal form.
+# The syntax of Java's floating point numbers, without the hexadecimal form.
 _REAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synonym:
-    """A broker key that a topic's key falls back to; `scale` makes the topic's unit of it."""
+    """A broker key that a topic's key falls back to; `scale` converts to the topic's unit."""
 
     key: str
     scale: int = 1
-    # Kafka takes a change of it without a restart.
+    # Kafka can change it without a restart.
     is_dynamic: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRow:
-    """One key. `default` is as Kafka prints it; None: there is none."""
+    """One key. `default` is as Kafka prints it; None if there is none."""
 
     key: str
     type: ConfigType
     default: str | None
     sentence: str
     rule: Rule | None = None
-    # LIVE, or why only the default is accepted.
+    # LIVE, or the reason why only the default is accepted.
     effect: str = LIVE
     # Of a topic's key: the broker's keys behind it, the strongest first.
     synonyms: tuple[Synonym, ...] = ()
     # Of a broker's key: it can be set while brokers run.
     is_dynamic: bool = False
-    # Told only where it is set or asked for by name: tools compare the set with Kafka's.
+    # Returned only if set or asked for by name: tools compare the set with Kafka's.
     is_hidden: bool = False
 
     def wrong(self, text: str) -> str | None:
-        """Return what is wrong with a value, its effect apart; None if nothing is."""
+        """Return the fault of a value, apart from its effect; None if it is valid."""
         if len(text) > MAX_VALUE_LENGTH:
             return f"has {len(text)} characters, {MAX_VALUE_LENGTH} are allowed"
         try:
@@ -92,7 +92,7 @@ class ConfigRow:
 
 
 def parse(kind: ConfigType, text: str) -> ConfigValue:
-    """Read a value; ValueError says why it is none, in words that follow the value."""
+    """Parse a value; the ValueError has the reason, in words that follow the value."""
     text = text.strip()
     match kind:
         case ConfigType.BOOLEAN:
@@ -136,7 +136,7 @@ def items_of(*allowed: str) -> Rule:
 
 
 def throttled_replicas(value: ConfigValue) -> str | None:
-    """Refuse what is neither `*` nor pairs of partition and broker."""
+    """Refuse values other than `*` and pairs of partition and broker."""
     assert isinstance(value, tuple)
     if value == ("*",) or all(re.fullmatch(r"[0-9]+:[0-9]+", item) for item in value):
         return None
@@ -178,5 +178,5 @@ def _parse_list(text: str) -> tuple[str, ...]:
     items = [item.strip() for item in text.split(",")]
     if not all(items):
         raise ValueError("has an empty item")
-    # Said twice is said once; order is kept.
+    # Drop duplicates; keep the order.
     return tuple(dict.fromkeys(items))

@@ -1,9 +1,9 @@
 """Decides whether a requested change of the cluster is allowed, and what it changes.
 
-The one place of the rules for administration: pure, so that every keeper of metadata refuses the
-same things in the same words. A `View` answers from an image or from rows; what is decided comes
-back as records, which the keeper writes. Codes are Apache Kafka's, in its order of checks where
-more than one thing is wrong.
+The one place of the rules for administration: pure, so that every metadata store refuses the same
+requests in the same words. A `View` answers from an image or from rows; decisions are returned as
+records, which the store writes. Codes are Apache Kafka's, in its order of checks if a request has
+several faults.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,23 +38,23 @@ from brokers.cluster.proposals import (
 from brokers.cluster.topic_names import INTERNAL_TOPICS, PROHIBITED_TOPIC, check_topic_name
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# Kafka creates no more in one request; a broker needs a minute for as many folders.
+# Kafka's limit for one request; a broker needs a minute for as many folders.
 MAX_PARTITIONS_PER_TOPIC: Final = 10_000
-# What images, start-up and the database were measured with.
+# The number with which images, start-up and the database were measured.
 MAX_PARTITIONS: Final = 100_000
-# As many as a broker of Kafka's takes at a time; a thousand of them would be a session's work.
+# The size of a block in Kafka; a thousand of them would be a session's work.
 PRODUCER_IDS_PER_BLOCK: Final = 1000
 MAX_PRODUCER_ID: Final = 2**63 - 1
-# More edits of one resource than there are keys can only repeat themselves.
+# A resource with more edits than there are keys must repeat some.
 MAX_EDITS: Final = 1000
-# How much of a text from outside is repeated in a refusal.
+# Characters of a client's text that a refusal repeats.
 _SHOWN: Final = 100
 
 _BY_CLUSTER: Final = -1
 
 
 class View(Protocol):
-    """The cluster as it is now, with the effects of what was decided before in the same call."""
+    """The current cluster, with the effects of earlier decisions in the same call."""
 
     def brokers(self) -> Sequence[Broker]: ...
 
@@ -75,7 +75,7 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """No records: nothing changes. A keeper that finds a ProducerIdsResult moves its counter.
+    """Without records, nothing changes. A store advances its counter on a ProducerIdsResult.
 
     The counter moves behind the block, which may begin above it.
     """
@@ -87,11 +87,11 @@ class Decision:
 def decide(
     view: View, action: Action, *, now_ms: int, new_topic_id: Callable[[], bytes]
 ) -> Decision:
-    """Return what an action changes; KafkaError says why it may not be done."""
+    """Return what an action changes; KafkaError with the reason if it is refused."""
     match action:
         case CreateTopic():
             # Topics that are created one after the other begin at different brokers; the time
-            # keeps one that is created and deleted again and again from meeting the same one.
+            # varies it for one that is created and deleted again and again.
             start = view.partition_count() + now_ms
             return _create_topic(view, action, start=start, new_topic_id=new_topic_id)
         case DeleteTopic():
@@ -166,7 +166,7 @@ def _created_configs(
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"{key[:_SHOWN]} has no value; leave the key out instead"
             )
-        # The same key twice is no contradiction in Kafka: the last one holds.
+        # The same key twice is valid in Kafka: the last one holds.
         accepted[key] = value
     for key, value in accepted.items():
         topic_configs.check(key, value)
@@ -217,7 +217,7 @@ def _cluster_number(view: View, key: str) -> int:
 
 
 def _check_room(view: View, *, total: int, more: int) -> None:
-    """Refuse a topic of `total` partitions, or `more` partitions in the cluster, if too many."""
+    """Refuse a topic of too many partitions (`total`), or too many in the cluster (`more`)."""
     if total > MAX_PARTITIONS_PER_TOPIC:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
@@ -334,7 +334,7 @@ def _create_partitions(view: View, action: CreatePartitions) -> Decision:
         )
     _check_room(view, total=action.count, more=more)
     if action.assignments is None:
-        # The new ones go on where the last one was put.
+        # Continue after the broker of the last partition.
         start = topic.partitions[-1].replicas[0]
         alive = sorted(_unfenced(view))
         after = sum(broker <= start for broker in alive)
@@ -377,7 +377,7 @@ def _alter_configs(view: View, action: AlterConfigs) -> Decision:
     )
 
 
-# What APPEND and SUBTRACT must know of a key, for each kind of resource.
+# The rows that APPEND and SUBTRACT need, by kind of resource.
 _ROWS: Final[Mapping[ResourceType, Mapping[str, ConfigRow]]] = MappingProxyType(
     {
         ResourceType.TOPIC: topic_configs.ROWS,
@@ -411,7 +411,7 @@ def _check_edits(edits: Sequence[ConfigEdit]) -> None:
 
 
 def _edited(edit: ConfigEdit, current: str | None, row: ConfigRow | None) -> str | None:
-    """Return what a key is set to after an edit; None: it is not set."""
+    """Return a key's value after an edit; None if it is unset."""
     match edit.operation:
         case ConfigOperation.SET:
             return edit.value
@@ -475,7 +475,7 @@ def _check_resource_exists(view: View, action: AlterConfigs) -> None:
 
 
 def _broker_id(name: str) -> int:
-    # Ten digits are what an int32 can have; more are not looked at.
+    # An int32 has at most ten digits; longer names are not parsed.
     if not (name.isascii() and name.isdigit() and len(name) <= 10):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"{name[:_SHOWN]!r} is no broker id, a whole number"
@@ -484,7 +484,7 @@ def _broker_id(name: str) -> int:
 
 
 def _allocate_producer_ids(view: View, action: AllocateProducerIds) -> Decision:
-    """Return the next block, above all that was ever seen: the counter may have gone back."""
+    """Return the next block, above the highest seen id: the counter may have been set back."""
     first = max(view.next_producer_id(), action.highest_seen + 1)
     last = MAX_PRODUCER_ID - PRODUCER_IDS_PER_BLOCK
     if first > last:

@@ -1,7 +1,7 @@
-"""What a decision changes, for people: each object before and after, as texts.
+"""Describes the effect of a decision: each object before and after, as texts.
 
-Pure. A preview shows these values and the audit keeps them, so that both say the same. Secrets are
-masked here, before anybody can store them.
+Pure. A preview shows these values and the audit keeps them, so that both match. Secrets are masked
+here, before they can be stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,9 +30,9 @@ from brokers.cluster.proposals import (
     Subject,
 )
 
-# Partitions whose replicas are listed one by one; of more only the brokers are named.
+# Partitions whose replicas are listed one by one; for more only the brokers are named.
 LISTED_PARTITIONS: Final = 50
-# A name from outside that was refused may be longer than any that is accepted.
+# A refused name from a client may be longer than any accepted one.
 NAME_CHARS: Final = 249
 HIDDEN: Final = "(hidden)"
 
@@ -46,7 +46,7 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """One object before and after a change; a key that is missing is not set, or does not exist."""
+    """One object before and after a change; a missing key is not set, or does not exist."""
 
     kind: EffectKind
     subject: Subject
@@ -56,7 +56,7 @@ class Effect:
 
 
 def asked(action: Action) -> tuple[EffectKind, Subject, str] | None:
-    """Return what an action is about; None for what brokers do by themselves."""
+    """Return the subject of an action; None for actions that brokers start by themselves."""
     match action:
         case CreateTopic():
             return EffectKind.CREATE_TOPIC, Subject.TOPIC, action.name[:NAME_CHARS]
@@ -74,7 +74,7 @@ def asked(action: Action) -> tuple[EffectKind, Subject, str] | None:
 
 
 def effects_of(view: View, records: Sequence[Record]) -> tuple[Effect, ...]:
-    """Return what records of one decision change; the view must not have followed them yet."""
+    """Return the effects of one decision's records; the view must not include them yet."""
     return tuple(_effects(view, records))
 
 
@@ -172,7 +172,7 @@ _ROWS: Final = {
 
 
 def _masked(kind: ResourceType, configs: Mapping[str, str]) -> dict[str, str]:
-    """Hide the values of secrets, and of keys that this code cannot judge."""
+    """Hide the values of secrets, and of keys that this code does not know."""
     rows = _ROWS[kind]
     return {
         key: HIDDEN if key not in rows or rows[key].type is ConfigType.PASSWORD else value

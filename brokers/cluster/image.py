@@ -1,8 +1,8 @@
-"""What the cluster is, as one broker or page sees it at one version: a value that never changes.
+"""The state of the cluster at one version, as an immutable value.
 
 Knows no store and no wire. An image is made from the one before and a numbered change; readers keep
-the image they began with, so a request never sees half of a change. What a change leaves alone is
-shared between images, so a new one costs about what has changed and one shallow copy of a mapping.
+the image they began with, so a request never sees half of a change. Unchanged parts are shared
+between images, so a new one costs about what has changed and one shallow copy of a mapping.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ V = TypeVar("V")
 
 NO_LEADER: Final = -1
 NO_BROKER: Final = -1
-# The position of a reader that has seen nothing yet.
+# The position of a reader without any change.
 NO_ID: Final = bytes(16)
 
 
 class ResourceType(IntEnum):
-    """What a configuration belongs to; Kafka's numbers."""
+    """The kinds of resources that have configurations; Kafka's numbers."""
 
     TOPIC = 2
     BROKER = 4  # the name is a broker id; the empty name is the default of all brokers
@@ -29,9 +29,9 @@ class ResourceType(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """How far a reader has come in the changes of a store.
+    """The position of a reader in the changes of a store.
 
-    The id tells stores apart, and one from its own past, where it was set back.
+    The id distinguishes stores, and a store from its own past, if it was set back.
     """
 
     version: int = 0
@@ -40,7 +40,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """One broker as it registered last."""
+    """One broker, as of its last registration."""
 
     id: int
     epoch: int  # of this incarnation; grows with every registration
@@ -48,14 +48,14 @@ class Broker:
     port: int
     rack: str | None = None
     is_fenced: bool = True
-    inspection_port: int = 0  # on the same host; 0 where there is none
+    inspection_port: int = 0  # on the same host; 0 if there is none
     agent_id: str = ""
-    boot_id: str = ""  # of the kernel it runs on: brokers that share one share its fate
+    boot_id: str = ""  # of the host's kernel: brokers with the same one fail together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """Who has a partition and who leads it."""
+    """The replicas and the leader of a partition."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -69,7 +69,7 @@ class Topic:
     name: str
     id: bytes  # 16 bytes
     partitions: tuple[PartitionState, ...]
-    # The version that last touched the topic, its configuration apart: what a cache goes by.
+    # The version that last changed the topic, apart from its configuration; for caches.
     version: int = 0
 
     @property
@@ -79,7 +79,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTopic:
-    """A topic that was deleted: the only thing that lets a broker remove a partition's folder."""
+    """A deleted topic: its id is what allows a broker to remove a partition's folder."""
 
     name: str
     id: bytes
@@ -96,7 +96,7 @@ def _frozen(source: Mapping[K, V] | None = None) -> Mapping[K, V]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterImage:
-    """See the module. `configs` holds what was set; defaults are not in it."""
+    """See the module. `configs` holds explicit settings, without defaults."""
 
     cluster_id: str
     position: Position = Position()
@@ -112,7 +112,7 @@ class ClusterImage:
 
     @property
     def controller_id(self) -> int:
-        """The broker that admin requests are sent to: any would do, so the lowest that serves."""
+        """The broker for admin requests: any would do, so the lowest unfenced one."""
         return min((b.id for b in self.brokers.values() if not b.is_fenced), default=NO_BROKER)
 
     def topic_by_id(self, topic_id: bytes) -> Topic | None:

@@ -1,7 +1,7 @@
 """Lists the consequences of a change that the change itself does not show, as sentences.
 
-Pure. Computed from the cluster as it is; what needs traffic or the members of groups is not known
-here and not guessed.
+Pure. Computed from the cluster as it is; consequences that depend on traffic or group members are
+unknown here and not guessed.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ NO_LIMIT: Final = -1
 
 
 def implications_of(view: View, record: ChangeRecord) -> tuple[str, ...]:
-    """Return what follows from a record; the view must not have followed it yet."""
+    """Return the consequences of a record; the view must not include it yet."""
     match record:
         case TopicCreated():
             return tuple(_of_creation(record))
@@ -37,7 +37,7 @@ def implications_of(view: View, record: ChangeRecord) -> tuple[str, ...]:
 
 
 def moved_share(before: int, after: int) -> float:
-    """Return the share of keys that change their partition when a topic grows.
+    """Return the share of keys that move to another partition when a topic grows.
 
     Producers take a hash modulo the number of partitions. Of lcm(before, after) hashes in a row,
     just `before` have the same remainder by both numbers.
@@ -94,7 +94,7 @@ def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
 def _of_topic_configs(view: View, record: ConfigsChanged) -> Iterator[str]:
     topic = view.topic(record.name)
     if topic is None:
-        # A part of its creation: nothing was there before.
+        # Part of the creation: there was nothing before.
         return
     if kept := KEPT_INSIDE.get(topic.name):
         yield (
@@ -192,5 +192,5 @@ def _values(view: View, topic: str) -> TopicValues:
 
 
 def _is_less(before: int, after: int) -> bool:
-    """Compare two limits, of which -1 is none."""
+    """Compare two limits, of which -1 means none."""
     return after != NO_LIMIT and (before == NO_LIMIT or after < before)

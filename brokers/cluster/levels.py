@@ -1,8 +1,8 @@
-"""Which kinds of records and actions every agent and broker of a cluster can read.
+"""Defines which kinds of records and actions each metadata level adds.
 
-Pure. A cluster has a metadata level. It rises once every registered agent and broker has said that
-it knows the higher one, and never falls. A new kind of record or action gets the next level here,
-so that nobody is sent what it cannot read: below its level the kind is refused by name.
+Pure. A cluster has a metadata level. It rises once every registered agent and broker supports the
+higher one, and never falls. A new kind of record or action gets the next level here, so that no
+reader receives a kind it cannot read: below its level the kind is refused by name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,15 +13,15 @@ from brokers.cluster.changes import Record
 from brokers.cluster.proposals import Action
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# The level that this code knows, and the one of code that says none.
+# The highest level of this code, and the level of code that reports none.
 KNOWN_LEVEL: Final = 2
 FIRST_LEVEL: Final = 1
-# From here on every writer keeps the versions of brokers and configurations, so that a proposal can
-# rest on them, and compares what a proposal expects.
+# From here on every writer keeps the versions of brokers and configurations, which proposals may
+# expect, and checks these expectations.
 EXPECTS_LEVEL: Final = 2
 # More levels than there will be releases; a row holds any of them.
 MAX_LEVEL: Final = 2**15 - 1
-# How many of those that hold a level back are named.
+# How many of those that hold a level back are listed.
 NAMED: Final = 3
 
 RECORD_LEVELS: Final[Mapping[type[Record], int]] = {
@@ -43,7 +43,7 @@ ACTION_LEVELS: Final[Mapping[type[Action], int]] = {
 
 
 class LevelTooLow(KafkaError):
-    """Something needs a higher metadata level than the cluster has; clients read why."""
+    """An action or record needs a higher metadata level than the cluster's; clients read why."""
 
     def __init__(self, kind: str, needed: int, level: int) -> None:
         super().__init__(
@@ -62,23 +62,23 @@ class LevelTooLow(KafkaError):
 
 
 def check_action(action: Action, level: int) -> None:
-    """Refuse an action above the level of the cluster."""
+    """Refuse an action above the cluster's level."""
     _check(type(action).__name__, ACTION_LEVELS[type(action)], level)
 
 
 def check_expects(level: int) -> None:
-    """Refuse a plan below the level at which all writers keep the versions that it rests on."""
+    """Refuse a plan below the level at which all writers keep the versions that it expects."""
     _check("a plan", EXPECTS_LEVEL, level)
 
 
 def check_records(records: Iterable[Record], level: int) -> None:
-    """Refuse records above the level of the cluster."""
+    """Refuse records above the cluster's level."""
     for kind in {type(record) for record in records}:
         _check(kind.__name__, RECORD_LEVELS[kind], level)
 
 
 def check_member(name: str, known: int, level: int) -> None:
-    """Refuse a member that cannot read what the cluster may write."""
+    """Refuse a member that cannot read all records of the cluster's level."""
     if known < level:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,

@@ -1,10 +1,10 @@
-"""What a broker and the agent of its host say to each other: messages, and messages as frames.
+"""Defines the messages between a broker and its host's agent, and encodes them as frames.
 
 Does no I/O. A frame is a u32 length and one message in msgpack, structures as arrays without names.
-The wire form of every structure is derived from its dataclass, so the values of this room are
-written down once; a field may be added at the end of one, with a default. Whatever comes in is
-checked against the types before anything is made of it, and `MalformedFrame` is all that the worst
-bytes can cause: the link is closed.
+The wire form of every structure is derived from its dataclass, so the values of this package are
+defined once; a field may be added at the end of one, with a default. All input is checked against
+the types before values are made of it, and the worst bytes cause no more than `MalformedFrame`: the
+link is closed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ from brokers.cluster.store import Registered, Registration
 from brokers.protocol.errors import ErrorCode
 
 # Both ends come from one checkout, and one of them may be restarted after an update before the
-# other: they compare this number instead of misreading each other.
+# other: they compare this number to avoid misreading each other.
 LINK_VERSION: Final = 1
 
 LENGTH: Final = Layout(">I")
@@ -48,14 +48,14 @@ MAX_FRAME: Final = 2**20
 MAX_SNAPSHOT_PART: Final = 64 * 2**10
 # Room for the frame around the pieces of a part or the records of a change.
 _AROUND: Final = 64
-# Partition states look alike, and lists of replicas more so: so many of each are kept for sharing.
+# Partition states look alike, and replica lists even more: keep so many of each for sharing.
 _SHARED: Final = 4096
 
 T = TypeVar("T")
 
 
 class MalformedFrame(Exception):
-    """Bytes from the other end that are no message of the link."""
+    """Bytes from the other end that are not a message of the link."""
 
 
 class FrameTooLarge(Exception):
@@ -72,7 +72,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """Asks for all that happens after a position; sent once per connection, after Registered."""
+    """Requests all changes after a position; sent once per connection, after Registered."""
 
     after: Position
 
@@ -92,12 +92,12 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pong:
-    """Answers a Ping at once: this process's loop turns."""
+    """Answers a Ping at once, which proves that this process's event loop runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A Register or Follow that is not granted; the agent closes the connection after it."""
+    """A refused Register or Follow; the agent closes the connection after it."""
 
     error: ErrorCode
     message: str
@@ -105,7 +105,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotBegin:
-    """All that the reader had is void; SnapshotParts follow, then SnapshotEnd, nothing between."""
+    """Replaces the reader's whole state; SnapshotParts follow, then SnapshotEnd, without others."""
 
     cluster_id: str
     position: Position
@@ -113,7 +113,7 @@ class SnapshotBegin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotPart:
-    """Pieces as they came, since taking all of a part apart at once would take too long."""
+    """Undecoded pieces, since decoding all of a part at once would take too long."""
 
     pieces: tuple[msgspec.Raw, ...]
 
@@ -125,9 +125,9 @@ class SnapshotEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFrame:
-    """One change, or a part of one: it is whole with the frame that says `is_last`.
+    """One change, or a part of one: the frame that says `is_last` completes it.
 
-    Records as they came, for the reason of SnapshotPart.
+    The records are undecoded, for the reason of SnapshotPart.
     """
 
     position: Position
@@ -139,8 +139,8 @@ class ChangeFrame:
 class Outcomes:
     """The answer to the Propose of this number.
 
-    `is_later`: nobody knows whether it was done, since the database is away; there are no outcomes,
-    and the broker asks again, unchanged.
+    `is_later`: it is unknown whether it was done, since the database is away; there are no
+    outcomes, and the broker asks again, unchanged.
     """
 
     request_no: int
@@ -167,7 +167,7 @@ FromAgent: TypeAlias = (
     | Ping
 )
 
-# The first element of an array on the wire, where several types may stand. Never reused.
+# The first element of an array on the wire, if several types are possible. Never reused.
 TAGS: Final[dict[type, int]] = {
     # From a broker.
     Register: 1,
@@ -227,7 +227,7 @@ def encode_change(change: Change) -> bytes:
 
 
 def encode_snapshot(image: ClusterImage) -> Iterator[bytes]:
-    """Return the frames of a whole image one by one; the image stays what it is meanwhile."""
+    """Yield the frames of a whole image one by one; the image itself never changes."""
     yield encode(SnapshotBegin(cluster_id=image.cluster_id, position=image.position))
     for group in _grouped(pieces_of(image), MAX_SNAPSHOT_PART):
         yield encode(SnapshotPart(pieces=group))
@@ -263,7 +263,7 @@ class FrameReader(Generic[T]):
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[T]:
-        """Return the messages that are whole with these bytes. At most one frame is kept."""
+        """Return the messages that these bytes complete. Buffers at most one frame."""
         buffer = self._buffer
         buffer += data
         start = 0
@@ -282,7 +282,7 @@ class FrameReader(Generic[T]):
 
 
 def _grouped(values: Iterable[Piece | Record], limit: int) -> Iterator[tuple[msgspec.Raw, ...]]:
-    """Pack values and cut them into runs that fit into a frame each."""
+    """Pack values and group them into runs that each fit into a frame."""
     group: list[msgspec.Raw] = []
     size = _AROUND
     for value in values:
@@ -300,15 +300,15 @@ def _pack(value: object) -> bytes:
     return msgspec.msgpack.encode(_writer(cast("_Hint", type(value)))(value))
 
 
-# What follows derives the wire form from the dataclasses: for a type, the type that msgspec checks
-# against (`_wire`), what makes arrays of its values (`_writer`), and what makes values of what
-# msgspec read (`_reader`).
+# The code below derives the wire form from the dataclasses: for a type, `_wire` returns the type
+# that msgspec checks against, `_writer` the function that makes arrays of its values, and `_reader`
+# the one that makes values from msgspec's output.
 
-# A type, and a value of a type, that are known at run time only.
+# A type, and a value of a type, known at run time only.
 _Hint: TypeAlias = Any
 _Value: TypeAlias = Any
 
-# All bytes in this room are ids.
+# All bytes in this package are ids.
 _ID: Final = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
 
 
@@ -323,7 +323,7 @@ def _hints(cls: type) -> tuple[tuple[str, _Hint], ...]:
 
 
 def _members(hint: _Hint) -> tuple[_Hint, ...]:
-    """The types that may stand where the hint stands."""
+    """Return the types that the hint allows."""
     return get_args(hint) if _origin(hint) in (Union, UnionType) else (hint,)
 
 
@@ -349,7 +349,7 @@ def _struct(cls: type) -> _Hint:
     defaults = {f.name: f.default for f in fields(cast("Any", cls)) if f.default is not MISSING}
     specs: list[_Value] = []
     for name, hint in _hints(cls):
-        # What has no default on the wire comes first in msgspec; arrays keep our order.
+        # Fields without a default on the wire come first in msgspec; arrays keep our order.
         has_default = name in defaults and not is_dataclass(defaults[name])
         specs.append((name, _wire(hint), defaults[name]) if has_default else (name, _wire(hint)))
     tag = TAGS.get(cls)
@@ -359,7 +359,7 @@ def _struct(cls: type) -> _Hint:
 
 
 def _ordered(specs: list[_Value]) -> list[_Value]:
-    """Take a default away where a field without one follows."""
+    """Drop a default if a field without one follows."""
     last = max((i for i, spec in enumerate(specs) if len(spec) == 2), default=-1)
     return [spec[:2] if i < last else spec for i, spec in enumerate(specs)]
 
@@ -397,7 +397,7 @@ def _reader(hint: _Hint) -> Callable[[_Value], _Value]:
     if is_dataclass(hint):
         return _value_reader(cast("type", hint))
     if hint == tuple[int, ...]:
-        # Of replicas; there are few different ones, and thousands of partitions that have them.
+        # For replica lists: there are few different ones, and thousands of partitions with them.
         return _shared
     if _origin(hint) is tuple:
         item = _reader(get_args(hint)[0])
@@ -417,7 +417,7 @@ def _value_reader(cls: type) -> Callable[[_Value], _Value]:
     def read(value: _Value) -> _Value:
         return cls(**{name: part(getattr(value, name)) for name, part in parts})
 
-    # Thousands of partitions are in the same state: they share one value, a third of the memory.
+    # Thousands of partitions have equal states: they share one value, a third of the memory.
     return lru_cache(maxsize=_SHARED)(read) if cls is PartitionState else read
 
 
@@ -427,7 +427,7 @@ def _union_reader(members: tuple[_Hint, ...]) -> Callable[[_Value], _Value]:
 
 
 class _Reading(Generic[T]):
-    """Bytes to values of one closed set of types."""
+    """Decodes bytes to values of one closed set of types."""
 
     def __init__(self, hint: _Hint) -> None:
         self._decoder = msgspec.msgpack.Decoder(_wire(hint))

@@ -1,6 +1,6 @@
-"""Where a request for a change came from, as the audit keeps it.
+"""The origin of a request for a change, as the audit keeps it.
 
-Pure. Names that a client gives itself are kept as it gave them, and prove nothing.
+Pure. Names that a client gives itself are kept unverified, and prove nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who asks, and from where. The session is a digest, which tells two sessions apart."""
+    """The requester and its address. The session is a digest, to tell two sessions apart."""
 
     actor: str  # a principal: "User:alice"
     client_id: str = ""
@@ -42,7 +42,7 @@ def origin_of(proposal: Proposal) -> Origin:
 
 
 def from_origin(proposal: Proposal, origin: Origin) -> Proposal:
-    """Return a proposal as one that this origin makes."""
+    """Return a proposal with this origin."""
     return replace(
         proposal,
         actor=origin.actor,

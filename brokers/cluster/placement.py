@@ -1,7 +1,7 @@
-"""Which brokers get the partitions of a topic.
+"""Assigns brokers to the partitions of a topic.
 
-Pure and without memory: the caller says where to begin, so that one-partition topics do not all
-land on the first broker.
+Pure and stateless: the caller passes the start, so that one-partition topics do not all use the
+first broker.
 """
 
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# Until followers fetch from leaders, a second replica would be a promise without a copy.
+# Until followers fetch from leaders, a second replica would have no copy of the records.
 MAX_REPLICATION_FACTOR: Final = 1
 
 

@@ -1,6 +1,6 @@
-"""A planned change as a command to type: `./samsa`, and Kafka's own scripts.
+"""Writes a planned change as a shell command: for `./samsa`, and for Kafka's own scripts.
 
-Pure. Ours chooses brokers anew where a plan has chosen them already; Kafka's script is given them.
+Pure. `./samsa` chooses brokers again; Kafka's script gets those that the plan has chosen.
 """
 
 import shlex
@@ -14,12 +14,12 @@ from brokers.cluster.proposals import AlterConfigs, CreatePartitions, CreateTopi
 
 _ENTITY: Final = {ResourceType.TOPIC: "topics", ResourceType.BROKER: "brokers"}
 _OURS: Final = {ResourceType.TOPIC: "topic", ResourceType.BROKER: "broker"}
-# Longer than what a shell takes as one argument on Linux (128 KiB) would fail there.
+# Linux limits one argument to 128 KiB.
 MAX_ASSIGNMENT: Final = 100_000
 
 
 def samsa_command(step: Step) -> str | None:
-    """Return `./samsa ...` for a step; None where it has no command, or needs none."""
+    """Return `./samsa ...` for a step; None if it has no command, or needs none."""
     match step.asked:
         case CreateTopic() as create:
             return _joined("./samsa topics create", create.name, _created(create, step.call))
@@ -119,7 +119,7 @@ def _unset(step: Step) -> list[str]:
 
 
 def _joined(command: str, name: str, options: Iterable[str]) -> str:
-    """Return a command about a name, also where the name looks like an option."""
+    """Return a command for a name, even if the name looks like an option."""
     written = shlex.join(options)
     if not name.startswith("-"):
         return " ".join([command, shlex.quote(name), written]).strip()

@@ -1,8 +1,8 @@
-"""A change before it is made: its exact calls, every object before and after, what it rests on.
+"""Plans a change before it is made: its exact calls, its effects, and the versions it expects.
 
-Pure. Made by the rules of `decisions`, on one moment of the cluster. What the rules chose (where
-replicas go, which id a name had) is fixed in the plan's proposals, so that what is applied is what
-was shown. The ids of the proposals are the plan's: applied twice, it is done once.
+Pure. Made by the rules of `decisions`, on one moment of the cluster. Choices of the rules (replica
+placement, the id of a name) are fixed in the plan's proposals, so that the applied change is the
+one that was shown. The ids of the proposals are the plan's: applied twice, it is done once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 
 # Steps of one plan: as many as a person can read before agreeing to them.
 MAX_STEPS: Final = 100
-# How many of the things that have moved a refusal names.
+# How many of the moved objects a refusal lists.
 NAMED: Final = 3
 
 
@@ -40,16 +40,16 @@ class PlanView(View, Protocol):
         ...
 
 
-# The versions of things as the view has them; one that does not exist has none.
+# The current versions of objects; a missing object has none.
 Versions = Callable[[Sequence[tuple[Subject, str]]], Mapping[tuple[Subject, str], int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action of a plan. With an error it cannot be done, and nor can the plan."""
+    """One action of a plan. An error in it makes the whole plan impossible."""
 
     asked: Action
-    # The action with what the rules have chosen.
+    # The action with the choices of the rules.
     call: Action
     effects: tuple[Effect, ...] = ()
     implications: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a preview shows. `proposals` is what is applied: all of it, or nothing."""
+    """The plan of a preview. `proposals` are applied together: all of them, or none."""
 
     cluster_id: str
     version: int  # of the cluster, when the plan was made
@@ -79,7 +79,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Something that a plan rests on and that has another version now; `found` 0: it is gone."""
+    """An object that a plan expects and whose version has changed; `found` is 0 if it is gone."""
 
     subject: Subject
     name: str
@@ -98,7 +98,7 @@ def make_plan(
     now_ms: int,
     new_id: Callable[[], bytes],
 ) -> Plan:
-    """Return what the actions would do, one after the other; KafkaError where no plan can be."""
+    """Return the effects of the actions, one after the other; KafkaError if no plan is possible."""
     levels.check_expects(level)
     if not 0 < len(actions) <= MAX_STEPS:
         raise KafkaError(
@@ -143,7 +143,7 @@ def make_plan(
 def moved(
     expects: Iterable[Expectation], found: Mapping[tuple[Subject, str], int]
 ) -> tuple[Moved, ...]:
-    """Return what has another version than expected."""
+    """Return the objects whose versions differ from the expected ones."""
     return tuple(
         Moved(
             subject=each.subject,
@@ -157,9 +157,9 @@ def moved(
 
 
 def outdated(what: Sequence[Moved], causes: Mapping[int, str]) -> KafkaError:
-    """Return the refusal of a proposal that rests on what has moved.
+    """Return the refusal of a proposal whose expectations no longer hold.
 
-    `causes` are words on the changes of these versions, as far as they are still known.
+    `causes` describe the changes to these versions, as far as they are still known.
     """
     named = "; ".join(_moved_in_words(each, causes) for each in what[:NAMED])
     more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
@@ -179,7 +179,7 @@ WORDS: Final = {
 
 
 def in_words(subject: Subject, name: str) -> str:
-    """Return what people call something that has a version."""
+    """Return a versioned object's name for people."""
     if subject is Subject.BROKER_CONFIGS and not name:
         return "the default configuration of all brokers"
     return f"{WORDS[subject]} {name}"
@@ -207,7 +207,7 @@ def _step(view: View, action: Action, decision: Decision) -> Step:
 
 
 def _fixed(action: Action, records: Sequence[Record]) -> Action:
-    """Return the action with what was chosen for it."""
+    """Return the action with the choices made for it."""
     match action, records[0] if records else None:
         case CreateTopic(), TopicCreated(partitions=states):
             return replace(
@@ -216,7 +216,7 @@ def _fixed(action: Action, records: Sequence[Record]) -> Action:
         case CreatePartitions(), PartitionsAdded(partitions=states):
             return replace(action, assignments=_replicas(states))
         case DeleteTopic(), TopicRemoved(name=name, topic_id=topic_id):
-            # By its id; the name is for those who ask what the plan is about.
+            # By its id; the name is only for display.
             return DeleteTopic(name=name, topic_id=topic_id)
         case _:
             return action

@@ -1,8 +1,8 @@
-"""What a broker, a console or an operator may ask the store to change, and what it answers.
+"""Defines proposals to change the metadata, and their outcomes.
 
-Pure values. A proposal carries an id made by whoever asks; the store keeps it with the change, so
-that a proposal repeated after a lost connection is answered as the first time and never done twice.
-An accepted proposal changes nothing where it came from: state moves when its change arrives.
+Pure values. A proposal has an id made by its sender; the store keeps it with the change, so that a
+proposal repeated after a lost connection gets the first outcome and is never done twice. An
+accepted proposal changes nothing at its sender: state moves when its change arrives.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopic:
-    """By id where one is given, else by name."""
+    """By id if there is one, else by name."""
 
     name: str | None = None
     topic_id: bytes | None = None
@@ -64,20 +64,20 @@ class AlterConfigs:
     resource_type: ResourceType
     name: str
     edits: tuple[ConfigEdit, ...]
-    # The older AlterConfigs: what is not named is unset.
+    # The older AlterConfigs: unsets all keys that are not named.
     replaces_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateProducerIds:
-    """A block of producer ids that no other broker ever gets.
+    """Requests a block of producer ids that no other broker ever gets.
 
-    An agent of an older checkout ignores both fields and goes by its counter alone.
+    An agent of an older checkout ignores both fields and uses its counter alone.
     """
 
     # The highest id that the broker has seen; the block begins above it.
     highest_seen: int = -1
-    # How many ids to leave out. The agent's, which cannot know what absent brokers were given.
+    # How many ids to skip. Set by the agent, which cannot know the blocks of absent brokers.
     skip: int = 0
 
 
@@ -87,7 +87,7 @@ Action: TypeAlias = (
 
 
 class Subject(IntEnum):
-    """What has a version of its own: the last change of its row."""
+    """The kinds of objects that have a version of their own: the last change of their row."""
 
     TOPIC = 1  # with its partitions
     TOPIC_CONFIGS = 2
@@ -97,7 +97,7 @@ class Subject(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """Something that a proposal rests on, at the version it was seen with; 0: it did not exist."""
+    """An object that a proposal depends on, at its expected version; 0 if it did not exist."""
 
     subject: Subject
     name: str
@@ -109,11 +109,11 @@ class Proposal:
     id: bytes  # 16 random bytes
     action: Action
     actor: str  # the principal on whose behalf, for the audit
-    # Everything is checked and answered as if it were done, and nothing is.
+    # Check everything and return the outcome as if it were done, but change nothing.
     validate_only: bool = False
     broker_id: int = -1  # the proposer, which must hold its current epoch and be unfenced
-    broker_epoch: int = -1  # -1 with id -1: an operator, who needs none
-    # Where it comes from, for the audit; an agent of an older checkout ignores these.
+    broker_epoch: int = -1  # -1 with id -1: an operator, who needs no epoch
+    # The origin, for the audit; an agent of an older checkout ignores these.
     client_id: str = ""
     address: str = ""  # IP, without the port
     session: str = ""  # a digest of the browser's session key
@@ -123,7 +123,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicResult:
-    """Of CreateTopic, DeleteTopic and CreatePartitions."""
+    """The result of CreateTopic, DeleteTopic and CreatePartitions."""
 
     name: str
     topic_id: bytes
@@ -142,7 +142,7 @@ Result: TypeAlias = TopicResult | ProducerIdsResult | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one proposal. `version`: the change's if accepted, else the store's then."""
+    """The outcome of one proposal. `version` is the change's if accepted, else the store's then."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""

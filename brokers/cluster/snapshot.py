@@ -1,8 +1,8 @@
-"""A whole image in pieces small enough to be taken one at a time, and an image from its pieces.
+"""Cuts an image into small pieces, and rebuilds an image from its pieces.
 
-Knows no frames. A broker that serves must not stand still while it learns a large cluster, so no
-piece says more than a few hundred partitions and a topic may come in several; the image that is
-being built is nobody's until it is whole.
+Knows no frames. A serving broker must not stall while it loads a large cluster, so a piece covers
+at most a few hundred partitions and a topic may come in several; an image is not visible before it
+is complete.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from brokers.cluster.image import (
     Topic,
 )
 
-# About 0.3 ms of work for whoever decodes and adds it, a third of a slice.
+# About 0.3 ms to decode and add, a third of a slice.
 PARTITIONS_PER_PIECE: Final = 256
 
 
@@ -41,7 +41,7 @@ Piece: TypeAlias = Broker | TopicPiece | ConfigsChanged | DeletedTopic
 
 
 def pieces_of(image: ClusterImage) -> Iterator[Piece]:
-    """Return all that an image says but its cluster id and position."""
+    """Yield the content of an image, except its cluster id and position."""
     yield from image.brokers.values()
     for topic in image.topics.values():
         for first in range(0, len(topic.partitions), PARTITIONS_PER_PIECE):

@@ -1,7 +1,7 @@
-"""What a broker may be told at its start, and what is wrong with the rest.
+"""Validates the configuration of a broker at its start.
 
-A key that would change nothing is refused: a broker that shows `authorizer.class.name` as set and
-asks nobody would be believed. Knows no file and no command line.
+A key without effect is refused: operators would trust a broker that shows `authorizer.class.name`
+as set but authorizes nothing. Uses no file and no command line.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _BY_ADDRESS: Final = "the addresses follow from --bind, --port and --advertise"
 _BY_CLUSTER: Final = "the cluster gives each broker its id"
 _BY_HOME: Final = "the Nth broker of a home keeps its logs in data/broker-N there"
 _WHILE_RUNNING: Final = "it holds for the whole cluster; set it on all brokers while they run"
-# Why a broker goes by something else than this.
+# Why a broker uses other settings in place of these.
 _DECIDED: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("advertised.listeners", "listeners"), _BY_ADDRESS),
@@ -48,7 +48,7 @@ _DECIDED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def wrong(key: str, text: str, numbers: Mapping[str, int]) -> str | None:
-    """Return what is wrong with telling a broker `key`, in a sentence; None if nothing is.
+    """Return the fault of a broker's `key`, as a sentence; None if it is valid.
 
     `numbers` are the keys that must be at least 1; some are this project's own.
     """
@@ -84,7 +84,7 @@ def _unknown(key: str, numbers: Mapping[str, int]) -> str:
         near = [synonym.key for synonym in topic_row.synonyms]
         what = f"{key} is a topic's config, not a broker's"
     else:
-        # Only a mistake needs it, and every broker would hold it.
+        # Only mistakes need this module, and every broker would keep it in memory.
         from difflib import get_close_matches  # noqa: PLC0415
 
         near = get_close_matches(key[:_SHOWN], [*broker_configs.ROWS, *numbers], n=MAX_SUGGESTIONS)

@@ -1,9 +1,9 @@
-"""Every configuration key of a topic: Kafka 4.3's set and our one, what each accepts and does.
+"""Defines every configuration key of a topic: Kafka 4.3's set and one of Samsa's own.
 
-The table is the only place that knows a key; validation, DescribeConfigs, forms and the list of
-keys without effect all read it. Any key may be set to its default, since tools replay whole sets;
-another value of a key without effect is refused with the reason, because a topic that ignores what
-it was told is worse than one that says so.
+The table is the only definition of a key; validation, DescribeConfigs, forms and the list of keys
+without effect all read it. Any key may be set to its default, since tools replay whole sets;
+another value of a key without effect is refused with the reason, because a topic that ignores its
+settings is worse than one that refuses them.
 """
 
 import sys
@@ -30,7 +30,7 @@ from brokers.cluster.config_values import (
 )
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# Where docs/gaps.md has the list of keys without effect.
+# The marks of the list of keys without effect in docs/gaps.md.
 BEGIN_MARK: Final = "<!-- topic configs without effect: begin -->"
 END_MARK: Final = "<!-- topic configs without effect: end -->"
 
@@ -44,7 +44,7 @@ _LEAST_INDEX_BYTES: Final = 12
 class Durability(Enum):
     """When a record counts as written."""
 
-    AUTO = "auto"  # replicated where replicas are many and apart, else synced
+    AUTO = "auto"  # replicated if there are many replicas on different hosts, else synced
     SYNCED = "synced"  # once it is on the disk
     REPLICATED = "replicated"  # Kafka's rules: once all in-sync replicas have it in memory
 
@@ -191,7 +191,7 @@ PUBLIC_KEYS: Final = tuple(row.key for row in _TABLE if not row.is_hidden)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicValues:
-    """What a topic's keys say, typed; limits that are none are -1."""
+    """The typed values of a topic's keys; -1 stands for no limit."""
 
     cleanup_policy: tuple[str, ...]
     delete_retention_ms: int
@@ -225,7 +225,7 @@ class TopicValues:
 
 
 def check(key: str, value: str) -> None:
-    """Refuse a key that is none, a value it does not take, and one that would have no effect."""
+    """Refuse an unknown key, an invalid value, and a value that would have no effect."""
     row = ROWS.get(key)
     if row is None:
         raise _invalid(f"Unknown topic config name: {key[:_SHOWN]}")
@@ -240,7 +240,7 @@ def check(key: str, value: str) -> None:
 
 
 def check_together(configs: Mapping[str, str]) -> None:
-    """Refuse values of a topic that contradict each other, though each is good by itself."""
+    """Refuse values of a topic that contradict each other, though each is valid by itself."""
     least, most = (_whole(configs, f"{bound}.compaction.lag.ms") for bound in ("min", "max"))
     if least > most:
         raise _invalid(
@@ -250,10 +250,10 @@ def check_together(configs: Mapping[str, str]) -> None:
 
 
 def effective(configs: Mapping[str, str], broker_defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return every key's value: what the topic sets, else the broker's, else the default.
+    """Return every key's value: the topic's, else the broker's, else the default.
 
-    `broker_defaults` are broker keys with what is set for them, see `broker_configs.defaults`.
-    Keys without a value are left out.
+    `broker_defaults` are broker keys with their settings, see `broker_configs.defaults`. Keys
+    without a value are left out.
     """
     found: dict[str, str] = {}
     for row in _TABLE:
@@ -266,7 +266,7 @@ def effective(configs: Mapping[str, str], broker_defaults: Mapping[str, str]) ->
 
 
 def values(configs: Mapping[str, str]) -> TopicValues:
-    """Return what configurations that were accepted mean; a key that is missing has its default."""
+    """Return the typed values of accepted configurations; a missing key has its default."""
     segment_bytes = _whole(configs, "segment.bytes")
     if INTERNAL_SEGMENT_BYTES in configs:
         segment_bytes = _whole(configs, INTERNAL_SEGMENT_BYTES)
@@ -290,7 +290,7 @@ def values(configs: Mapping[str, str]) -> TopicValues:
         min_cleanable_dirty_ratio=ratio,
         min_compaction_lag_ms=_whole(configs, "min.compaction.lag.ms"),
         min_insync_replicas=_whole(configs, "min.insync.replicas"),
-        # Kafka takes every negative number for no limit.
+        # Kafka takes every negative number as no limit.
         retention_bytes=max(-1, _whole(configs, "retention.bytes")),
         retention_ms=_whole(configs, "retention.ms"),
         segment_bytes=segment_bytes,
@@ -325,7 +325,7 @@ def _inherited(row: ConfigRow, broker_defaults: Mapping[str, str]) -> str | None
         set_to = broker_defaults.get(synonym.key)
         if set_to is None:
             continue
-        # Of log.retention.minutes and its like, -1 means no limit in any unit.
+        # For log.retention.minutes and the like, -1 means no limit in any unit.
         if synonym.scale != 1 and (number := int(set_to)) >= 0:
             return str(number * synonym.scale)
         return set_to

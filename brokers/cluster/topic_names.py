@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which two names are too close to each other."""
+"""Validates the names of topics, and detects two names that collide."""
 
 import re
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# With the partition's number behind it, a name must fit into the name of a folder.
+# With the partition's number appended, a name must fit into the name of a folder.
 MAX_NAME_LENGTH: Final = 249
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _FOLDERS: Final = frozenset({".", ".."})
-# How much of a name that is too long is repeated to its sender.
+# Characters of a too long name that are repeated to its sender.
 _SHOWN: Final = 100
 
-# What brokers keep in topics of their own; clients should not take those for data.
+# The contents of brokers' internal topics; clients should not use them for data.
 KEPT_INSIDE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "__consumer_offsets": "the committed offsets of every group",
@@ -22,12 +22,12 @@ KEPT_INSIDE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 INTERNAL_TOPICS: Final = frozenset(KEPT_INSIDE)
-# Kafka keeps its own metadata under this name, and lets nobody create it.
+# Kafka keeps its own metadata under this name and refuses to create it.
 PROHIBITED_TOPIC: Final = "__cluster_metadata"
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse what is no name of a topic."""
+    """Refuse an invalid name of a topic."""
     wrong = _wrong(name)
     if wrong is not None:
         raise KafkaError(
@@ -36,12 +36,12 @@ def check_topic_name(name: str) -> None:
 
 
 def is_topic_name(name: str) -> bool:
-    """Tell whether a topic could have this name; for another one no store need be asked."""
+    """Tell whether a topic could have this name; another one needs no request to the store."""
     return _wrong(name) is None
 
 
 def collision_key(name: str) -> str:
-    """What two names must not have in common: metrics write a dot as an underscore."""
+    """Return the key by which two names collide: metrics write a dot as an underscore."""
     return name.replace(".", "_")
 
 

@@ -1,8 +1,8 @@
-"""The cluster's metadata in memory: a keeper for tests and simulations, with faults on request.
+"""A metadata store in memory, for tests and simulations, with faults on request.
 
-Passes the contract that the ORM store passes, so a test may trust it in its place. Several brokers
-attach to one twin; each has its own door, whose link can be cut, and dies when it is told. Belongs
-to one event loop at a time.
+Passes the contract of the ORM store, so a test may use it instead. Several brokers attach to one
+twin; each has its own door, whose link can be cut, and which can be killed. Belongs to one event
+loop at a time.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ from brokers.cluster.store import MetadataRegressed, Registered, Registration, U
 from brokers.cluster.topic_names import collision_key
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# As many as an agent keeps.
+# The same number as in an agent.
 CHANGES_KEPT: Final = 10_000
 # A proposal is repeated within its deadline, or never: minutes of the busiest cluster.
 OUTCOMES_KEPT: Final = 10_000
 OPERATOR: Final = "User:operator"
 
-# Tells the ids of one twin from those of another.
+# Distinguishes the ids of different twins.
 _NUMBERS: Final = count(1)
 
 
@@ -70,7 +70,7 @@ class Twin:
     ) -> None:
         self.cluster_id = cluster_id
         self.image = ClusterImage(cluster_id=cluster_id)
-        # While it is away, whatever would need the database fails and nothing new is seen.
+        # While it is away, calls that need the database fail and no change is seen.
         self.is_away = False
         self.metadata_level = levels.FIRST_LEVEL
         self._clock = clock or ManualClock()
@@ -78,7 +78,7 @@ class Twin:
         self._changes: dict[int, Change] = {}
         self._outcomes: dict[bytes, Outcome] = {}
         self._counts = _Counts()
-        # What plans rest on and an image does not say: the last change of brokers and configs.
+        # Versions that plans expect and an image lacks: the last change of brokers and configs.
         self._versions: dict[tuple[Subject, str], int] = {}
         self._number = next(_NUMBERS)
         self._ids = 0
@@ -86,11 +86,11 @@ class Twin:
         self._incarnations: dict[int, bytes] = {}
         # Incarnations that are alive, whether their links are up or not.
         self._alive: dict[int, bytes] = {}
-        # The metadata levels that brokers know.
+        # The metadata levels that brokers support.
         self._levels: dict[int, int] = {}
         self._door = Door(self)
 
-    # What a test asks for.
+    # For tests.
 
     def attach(self) -> "Door":
         """Return the MetadataStore of one more broker."""
@@ -105,7 +105,7 @@ class Twin:
         rack: str | None = None,
         is_fenced: bool = False,
     ) -> Registered:
-        """Register a broker and let it in, without waiting for anybody."""
+        """Register and unfence a broker, without waiting."""
         registered = self.begin_session(
             Registration(
                 incarnation=self._new_id(),
@@ -121,13 +121,13 @@ class Twin:
         return registered
 
     def propose_now(self, *actions: Action) -> list[Outcome]:
-        """Do what an operator asks for, at once."""
+        """Do an operator's actions, at once."""
         return self.decide(
             [Proposal(id=self._new_id(), action=action, actor=OPERATOR) for action in actions]
         )
 
     def preview(self, actions: Sequence[Action]) -> Plan:
-        """Return what actions would do, with proposals that do it while nothing has moved."""
+        """Return the effects of actions, with proposals that apply while nothing has moved."""
         draft = ImageDraft(self.image)
         return make_plan(
             _PlanView(draft, self._counts.copy()),
@@ -143,7 +143,7 @@ class Twin:
     def create_topic(
         self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> Topic:
-        """Create a topic and return it; KafkaError as the outcome says."""
+        """Create a topic and return it; raise the outcome's KafkaError."""
         action = CreateTopic(
             name=name, partitions=partitions, configs=tuple((configs or {}).items())
         )
@@ -154,16 +154,16 @@ class Twin:
         return self.image.topics[name]
 
     def kill(self, broker_id: int) -> None:
-        """The broker's process is dead: its session ends and it is fenced."""
+        """Kill the broker: end its session and fence it."""
         self._alive.pop(broker_id, None)
         self.set_fenced(broker_id, is_fenced=True)
 
     def forget_changes(self) -> None:
-        """Whoever is behind must take the whole image."""
+        """Drop all changes, so that readers behind must load the whole image."""
         self._changes.clear()
 
     def set_back(self, image: ClusterImage, *, next_producer_id: int = 0) -> None:
-        """Become what was there before, as a database does that is restored from an old copy."""
+        """Go back to an earlier state, like a database that is restored from an old copy."""
         self._counts = _Counts()
         self._counts.next_producer_id = next_producer_id
         for topic in image.topics.values():
@@ -174,7 +174,7 @@ class Twin:
         self.wake()
 
     def append(self, records: Iterable[Record]) -> Change:
-        """Number a change and let everybody see it."""
+        """Number a change and publish it."""
         taken = tuple(records)
         draft = ImageDraft(self.image)
         self._take(draft, taken)
@@ -185,7 +185,7 @@ class Twin:
         if broker.is_fenced != is_fenced:
             self.append([BrokerChanged(replace(broker, is_fenced=is_fenced))])
 
-    # What doors ask for.
+    # For doors.
 
     async def register(self, registration: Registration) -> Registered:
         return await self._door.register(registration)
@@ -243,7 +243,7 @@ class Twin:
         return outcomes
 
     def next_update(self, after: Position) -> Update | None:
-        """Return what follows a position; None: nothing yet."""
+        """Return the update after a position; None if there is none yet."""
         known = self._changes.get(after.version)
         is_ahead = after.version > self.image.version
         is_other = after.version == self.image.version and after != self.image.position
@@ -256,7 +256,7 @@ class Twin:
         return self._changes.get(after.version + 1, self.image)
 
     def wake(self) -> None:
-        """Let everybody look again."""
+        """Wake all waiting readers."""
         moved, self._moved = self._moved, []
         for future in moved:
             # Its reader may be gone.
@@ -264,13 +264,13 @@ class Twin:
                 future.set_result(None)
 
     async def moved(self) -> None:
-        """Return when there is something new, or a link was cut."""
+        """Wait for a change, or for a link to be cut."""
         future = asyncio.get_running_loop().create_future()
         self._moved.append(future)
         await future
 
     def _new_id(self) -> bytes:
-        # Unlike any other in this process, also of the time before this twin was set back.
+        # Unique in this process, even across a set-back of this twin.
         self._ids += 1
         return self._number.to_bytes(8, "big") + self._ids.to_bytes(8, "big")
 
@@ -285,7 +285,7 @@ class Twin:
         return max(self.image.brokers, default=0) + 1
 
     def _take_level(self, broker_id: int, registration: Registration) -> None:
-        """Raise the metadata level to what every broker knows, or refuse one that knows less."""
+        """Raise the metadata level to what every broker supports; refuse one that supports less."""
         known = registration.metadata_level
         levels.check_member(f"broker {broker_id}", known, self.metadata_level)
         self._levels[broker_id] = known
@@ -329,7 +329,7 @@ class Twin:
         return Outcome(result=decision.result)
 
     def _check_expects(self, proposal: Proposal) -> None:
-        """Compare with what was there when the call began: its own effects are no move."""
+        """Compare with the state when the call began: its own effects do not count."""
         if not proposal.expects:
             return
         levels.check_expects(self.metadata_level)
@@ -399,7 +399,7 @@ class Twin:
 
 
 class Door:
-    """One broker's MetadataStore. `cut` breaks its link, `register` makes it anew."""
+    """One broker's MetadataStore. `cut` breaks its link, `register` restores it."""
 
     def __init__(self, twin: Twin) -> None:
         self._twin = twin
@@ -441,12 +441,12 @@ class Door:
             self._twin.set_fenced(broker.id, is_fenced=False)
 
     def cut(self) -> None:
-        """The link is gone; the broker lives."""
+        """Cut the link; the broker lives."""
         self._is_cut = True
         self._twin.wake()
 
     def kill(self) -> None:
-        """The broker is dead."""
+        """Kill the broker."""
         self.cut()
         if self._registered is not None:
             self._twin.kill(self._registered.broker_id)
@@ -461,7 +461,7 @@ class Door:
 
 
 class _Counts:
-    """What a twin counts beside its image: names that are alike, partitions, producer ids."""
+    """Counts that an image lacks: colliding names, partitions, producer ids."""
 
     __slots__ = ("alike", "next_producer_id", "partitions")
 
@@ -471,7 +471,7 @@ class _Counts:
         self.next_producer_id = 0
 
     def copy(self) -> "_Counts":
-        """Return counts that can follow a plan while these stay what they are."""
+        """Return a copy, which can follow a plan while the original stays unchanged."""
         other = _Counts()
         other.alike = {key: list(names) for key, names in self.alike.items()}
         other.partitions = self.partitions
@@ -479,7 +479,7 @@ class _Counts:
         return other
 
     def note(self, record: Record, topic: Topic | None) -> None:
-        """Follow a record; `topic` is what a removed one was."""
+        """Follow a record; `topic` is the topic before its removal."""
         match record:
             case TopicCreated():
                 self.alike.setdefault(collision_key(record.name), []).append(record.name)
@@ -515,7 +515,7 @@ class _View:
 
 
 class _PlanView(_View):
-    """The same while a plan is made; nobody sees what it follows."""
+    """The same for making a plan; what it follows stays private."""
 
     def __init__(self, draft: ImageDraft, counts: _Counts) -> None:
         super().__init__(draft, counts)

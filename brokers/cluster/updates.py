@@ -1,8 +1,8 @@
 """Builds updates from an agent's messages, and queues those not yet taken.
 
-Pure. A large message is taken apart in steps, so that whoever drives them can see to its clients
-in between. What waits is bounded: a reader that falls too far behind gets the whole image instead
-of the changes that it missed, which says the same.
+Pure. A large message is decoded in steps, so that the caller can serve its clients in between. The
+queue is bounded: a reader that falls too far behind gets the whole image instead of the changes
+that it missed, with the same result.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ FeedMessage: TypeAlias = SnapshotBegin | SnapshotPart | SnapshotEnd | ChangeFram
 
 
 class Assembly:
-    """Puts the parts of snapshots and changes together. One for each connection."""
+    """Combines the parts of snapshots and changes. One for each connection."""
 
     __slots__ = ("_builder", "_position", "_records")
 
@@ -42,7 +42,7 @@ class Assembly:
         self._records: list[Record] = []
 
     def take(self, message: FeedMessage) -> Iterator[Update | None]:
-        """Take a message in; None is a place to pause, anything else is an update that is whole."""
+        """Process a message; yield None at places to pause, and complete updates."""
         match message:
             case SnapshotBegin():
                 self._builder = ImageBuilder(message.cluster_id)
@@ -53,7 +53,7 @@ class Assembly:
                     try:
                         builder.add(decode_piece(piece))
                     except AssertionError as error:
-                        # What an agent says is not ours to be sure of.
+                        # The agent's message may be inconsistent.
                         raise MalformedFrame(str(error)) from error
                     yield None
             case SnapshotEnd():
@@ -88,7 +88,7 @@ class Assembly:
 
 
 class Backlog:
-    """Updates that have arrived and were not taken, in order, from a position on."""
+    """Updates from a position on, in order, that have arrived and were not taken yet."""
 
     __slots__ = ("_image", "_most", "_waiting", "position")
 
@@ -102,16 +102,16 @@ class Backlog:
 
     @property
     def is_full(self) -> bool:
-        """Nothing more can be put until something is taken, or until it begins anew."""
+        """Whether no more can be put until one is taken, or until it begins again."""
         return self._image is None and len(self._waiting) >= self._most
 
     def begin_anew(self) -> None:
-        """Drop what waits: whatever is put next must be a whole image."""
+        """Drop all updates: the next one must be a whole image."""
         self._waiting.clear()
         self.position = Position()
 
     def put(self, update: Update) -> None:
-        """Add an update; MalformedFrame where it does not follow."""
+        """Add an update; MalformedFrame if it does not follow the last one."""
         if isinstance(update, ClusterImage):
             self._waiting.clear()
             self._image = update
@@ -124,7 +124,7 @@ class Backlog:
                 try:
                     self._image = apply(self._image, update)
                 except AssertionError as error:
-                    # What an agent says is not ours to be sure of.
+                    # The agent's message may be inconsistent.
                     raise MalformedFrame(str(error)) from error
         self.position = update.position
         self._waiting.append(update)

@@ -1,4 +1,4 @@
-"""Bytes to messages and back: Kafka's wire protocol as pure functions and state machines.
+"""Encodes and decodes Kafka's wire protocol with pure functions and state machines.
 
-Nothing here knows sockets, files, clocks or any other room of the house.
+Imports no sockets, files, clocks or other packages of this project.
 """

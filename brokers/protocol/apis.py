@@ -1,8 +1,8 @@
 """The table of APIs: every request that a Kafka 4.3 broker listener knows, one row each.
 
-A row says which versions have a codec; whether a broker serves and advertises the API is decided
-where its handlers are registered.  The message classes of a row are imported on first use, so that
-a process pays only for what it speaks.
+A row has the versions with a codec; whether a broker serves and advertises the API is decided where
+its handlers are registered. The message classes of a row are imported on first use, so that a
+process loads only those that it uses.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from brokers.protocol.schema import Message
 
 @dataclass(frozen=True)
 class Api:
-    """One API: its number, its versions on the wire, and where its messages are written down."""
+    """One API: its key, its versions on the wire, and the module of its messages."""
 
     key: int
     name: str
     versions: tuple[int, int]
     flexible: int | None  # first version with compact lengths and tagged fields; None: none
     module: str
-    advertised_from: int | None = None  # where a lower version is announced than is served
+    advertised_from: int | None = None  # set if a lower version is announced than is served
 
     @cached_property
     def request(self) -> type[Message]:

@@ -1,7 +1,7 @@
-"""The codec of a message in one version: made on first use, kept for good.
+"""Returns the codec of a message in one version; generated on first use and kept.
 
-`codec(FetchRequest, 12).decode(view)` and `.encode(message)` are the whole interface.  Decoders
-take exactly one message's bytes and refuse anything left over; encoders return a list of buffers.
+`codec(FetchRequest, 12).decode(view)` and `.encode(message)` are the whole interface. Decoders take
+exactly one message's bytes and refuse trailing bytes; encoders return a list of buffers.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(slots=True)
 class Codec(Generic[M]):
-    """Two functions, each generated when first called: a broker never encodes requests."""
+    """Two functions, each generated on its first call: a broker never encodes requests."""
 
     message: type[M]
     version: int
@@ -29,7 +29,7 @@ _CODECS: dict[tuple[type[Message], int], Codec[Any]] = {}
 
 
 def codec(message: type[M], version: int) -> Codec[M]:
-    """The codec of `message` in `version`, which the caller has checked against its range."""
+    """Return the codec of `message` in `version`; the caller has checked the version's range."""
     found = _CODECS.get((message, version))
     if found is None:
         low, high = message.VERSIONS

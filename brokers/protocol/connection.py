@@ -1,19 +1,19 @@
 """The server side of one connection as a state machine: bytes in, requests out, answers in order.
 
-Knows no sockets, no clock and no handlers.  Its owner asks for `room`, puts received bytes there,
+Has no sockets, no clock and no handlers. Its owner asks for `room`, puts received bytes there,
 takes the requests that `received` yields, and gives back one `answer` (or `skip`) for each; answers
-leave in the order of the requests whatever the order in which they are given, as Kafka promises its
-clients.
+leave in the order of the requests whatever the order in which they are given, as Kafka guarantees
+its clients.
 
-The machine stops yielding when too much is owed, in number or in bytes, and while a request of the
-SASL exchange has no answer: `can_read` is false then, what was received already is kept, and the
-owner calls `resume` once it is true again, before it receives more.
+The machine stops yielding while too many requests or bytes are outstanding, and while a request of
+the SASL exchange has no answer: `can_read` is false then, received bytes are kept, and the owner
+calls `resume` once it is true again, before it receives more.
 
-What a peer may say depends on how far authentication has come; the table `ALLOWED` is the whole
-rule, and `Step` names what the owner reports back.  Re-authentication (KIP-368) runs on a
-connection that is already authenticated; while it runs nothing else is let through.
+The requests that a peer may send depend on the state of its authentication; the table `ALLOWED` is
+the whole rule, and the owner reports progress as a `Step`. Re-authentication (KIP-368) runs on a
+connection that is already authenticated; while it runs no other request is accepted.
 
-Not safe for threads: one event loop owns a connection.
+Not thread-safe: one event loop owns a connection.
 """
 
 from collections.abc import Iterator, Mapping, Sized
@@ -37,36 +37,36 @@ SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
 _EXCHANGE: Final = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 
-# A stranger has no business sending more: the largest legal request before authentication is a
-# token of an identity provider.
+# An unauthenticated peer needs no more: the largest legal request before authentication is a token
+# of an identity provider.
 MAX_FRAME_BYTES_BEFORE_AUTH: Final = 65_536
-# Requests of one connection that may wait for their answers.  librdkafka pipelines up to a million
-# by configuration, but no faster than it is read.
+# Unanswered requests of one connection. librdkafka pipelines up to a million by configuration, but
+# no faster than the server reads.
 MAX_PIPELINED: Final = 1_000
 # Answers of one connection that may wait for an earlier one: enough for a long poll with other
-# fetches behind it, little enough for ten thousand connections that play slow.
+# fetches behind it, small enough for ten thousand deliberately slow connections.
 MAX_HELD_BYTES: Final = 16 * 1024 * 1024
 
 
 class State(Enum):
-    """How far the peer has proved who it is."""
+    """The state of the peer's authentication."""
 
-    ANONYMOUS = auto()  # the listener asks nobody
-    STRANGER = auto()  # nothing is known; must begin a SASL exchange
+    ANONYMOUS = auto()  # the listener requires no authentication
+    STRANGER = auto()  # not authenticated; must begin a SASL exchange
     TOKENS = auto()  # a mechanism was agreed on; SaslAuthenticate requests carry its tokens
     RAW_TOKENS = auto()  # the oldest handshake: every frame is a bare token, not a request
-    OPEN = auto()  # known
-    PROVING_AGAIN = auto()  # known, and in the middle of a re-authentication
-    CLOSING = auto()  # refused: nothing more is read, the answer that says so may still leave
+    OPEN = auto()  # authenticated
+    PROVING_AGAIN = auto()  # authenticated, and in the middle of a re-authentication
+    CLOSING = auto()  # refused: nothing more is read, the refusal may still be sent
     CLOSED = auto()  # nothing is read or written any more
 
 
 class Step(Enum):
-    """What the owner reports after it has handled a request of the exchange, before its answer."""
+    """The result of a request of the exchange, which the owner reports before its answer."""
 
     MECHANISM_AGREED = auto()  # SaslHandshake version 1 accepted
     RAW_MECHANISM_AGREED = auto()  # SaslHandshake version 0 accepted
-    PROVED = auto()  # the exchange ended well
+    PROVED = auto()  # the exchange succeeded
     REFUSED = auto()  # the exchange failed
 
 
@@ -78,12 +78,12 @@ ALLOWED: Final[Mapping[State, frozenset[int]]] = {
     # The exchange must not be interrupted: a proxy could slip requests in otherwise.
     State.TOKENS: frozenset({SASL_AUTHENTICATE}),
     State.PROVING_AGAIN: frozenset({SASL_AUTHENTICATE}),
-    # A token without a handshake before it means that the two sides disagree where they are.
+    # A token without a handshake before it means that the two sides are out of step.
     State.OPEN: frozenset(APIS) - {SASL_AUTHENTICATE},
 }
 
-# Where a step leads.  A pair that is missing is a bug of the owner, not an act of the peer: what a
-# peer may send at all is decided above and in `_check_allowed`.
+# The next state for a step. A missing pair is a bug of the owner, not the peer's fault: `ALLOWED`
+# above and `_check_allowed` decide what a peer may send.
 NEXT: Final[Mapping[tuple[State, Step], State]] = {
     (State.STRANGER, Step.MECHANISM_AGREED): State.TOKENS,
     (State.STRANGER, Step.RAW_MECHANISM_AGREED): State.RAW_TOKENS,
@@ -104,8 +104,8 @@ _SILENT: Final = frozenset({State.CLOSING, State.CLOSED})
 class IllegalRequest(ProtocolError):
     """A well-formed request that the state of authentication forbids.
 
-    The owner may still answer it (ILLEGAL_SASL_STATE where the response has a place for it) before
-    it closes the connection.
+    The owner may still answer it (ILLEGAL_SASL_STATE if the response has a field for it) before it
+    closes the connection.
     """
 
     def __init__(self, request: Request, state: State) -> None:
@@ -123,7 +123,7 @@ class RawToken:
 
 
 class Connection:
-    """See the module.  `apis` are the rows that are served on this listener."""
+    """See the module. `apis` are the rows that are served on this listener."""
 
     __slots__ = (
         "_answers",
@@ -153,11 +153,11 @@ class Connection:
         first_limit = min(stranger_frame_limit, frame_limit) if must_authenticate else frame_limit
         self._splitter = FrameSplitter(buffers, first_limit)
         self._next_place = 0  # of the next request
-        self._sent_place = 0  # of the next answer that may leave
+        self._sent_place = 0  # of the next answer to be sent
         self._answers: dict[int, tuple[int, list[Sized]]] = {}  # given before their turn, with size
-        self._held_bytes = 0  # in these
-        self._exchange_place: int | None = None  # of a request of the exchange not yet answered
-        # For the owner, which may have a reason of its own to read no further now.
+        self._held_bytes = 0  # of these answers
+        self._exchange_place: int | None = None  # of the unanswered request of the exchange
+        # For the owner, which may have other reasons to stop reading.
         self.is_paused = False
 
     @property
@@ -170,7 +170,7 @@ class Connection:
         """False while the peer has to wait for answers before more of it is read."""
         if self.is_paused:
             return False
-        # Most often nothing waits at all, and this is asked after each request.
+        # Usually nothing is outstanding, and this runs after each request.
         if self._next_place == self._sent_place and self.state is State.ANONYMOUS:
             return True
         return (
@@ -186,36 +186,36 @@ class Connection:
 
     @property
     def has_held(self) -> bool:
-        """Whether bytes were received that only `resume` can use up, before any others."""
+        """Whether received bytes must go through `resume` before any others."""
         return self._splitter.has_held
 
     @property
     def may_shortcut(self) -> bool:
-        """Whether the peer asks as nobody in particular, and between two frames.
+        """Whether the peer needs no authentication, and is between two frames.
 
-        Then a request may be answered without this machine having read it; see `reserve`.
+        Then a request may be answered without passing through this machine; see `reserve`.
         """
         return self.state is State.ANONYMOUS and not self._splitter.is_inside_frame
 
     # -- bytes in --------------------------------------------------------------------------------
 
     def room(self, shared: memoryview) -> memoryview:
-        """Where the peer's next bytes belong."""
+        """Return the buffer for the peer's next bytes."""
         return self._splitter.room(shared)
 
     def received(self, count: int) -> Iterator[Request | RawToken]:
-        """The requests that `count` more bytes complete; to be used up.
+        """Yield the requests that `count` more bytes complete; to be used up.
 
-        Lazy on purpose: a step that is taken for one request rules over the next one in the same
-        bytes.  ProtocolError means that the connection must be closed.
+        Lazy on purpose: a step taken for one request applies to the next one in the same bytes.
+        ProtocolError means that the connection must be closed.
         """
         return self._requests(self._splitter.received(count))
 
     def only_request(self, received: memoryview, count: int) -> Request | None:
-        """The request that is all of `count` received bytes, as nearly always; else None.
+        """Return the request if it is all of `count` received bytes, the usual case; else None.
 
-        The same as `received` yields, by a shorter way, for a connection that asks nobody who it is
-        and was between two frames. After None the bytes still belong to `room` and `received`.
+        A shortcut for `received`, for a connection without authentication that was between two
+        frames. After None the bytes still belong to `room` and `received`.
         """
         if count < SIZE_PREFIX or self.state is not State.ANONYMOUS:
             return None
@@ -230,7 +230,7 @@ class Connection:
         return request
 
     def resume(self) -> Iterator[Request | RawToken]:
-        """The requests that had to wait, once `can_read` is true again; to be used up."""
+        """Yield the requests that had to wait, once `can_read` is true again; to be used up."""
         assert self.can_read, "what made the requests wait is still there"
         return self._requests(self._splitter.resume())
 
@@ -262,22 +262,22 @@ class Connection:
     # -- answers out -----------------------------------------------------------------------------
 
     def answer(self, request: Request, body: list[Sized]) -> list[Sized]:
-        """The buffers that may be sent now that this request has its answer; often just its own."""
+        """Return the buffers that may be sent after this answer; often just its own."""
         size = sum(map(len, body))
         head = response_head(request.api, request.version, request.correlation_id, size)
         return self._in_order(request.place, [head, *body], size)
 
     def reserve(self) -> int:
-        """A place in the order of answers for a request that this machine has not read.
+        """Reserve a place in the order of answers for a request that bypasses this machine.
 
-        Not needed where nothing waits and the answer is given on the spot.
+        Not needed if nothing is outstanding and the answer is given at once.
         """
         place = self._next_place
         self._next_place = place + 1
         return place
 
     def answer_reserved(self, place: int, frame: list[Sized]) -> list[Sized]:
-        """The same as `answer`, for a whole frame in a place that was reserved."""
+        """Do the same as `answer`, for a whole frame in a reserved place."""
         return self._in_order(place, frame, sum(map(len, frame)))
 
     def answer_token(self, token: RawToken, reply: bytes) -> list[Sized]:
@@ -285,7 +285,7 @@ class Connection:
         return self._in_order(token.place, [size.to_bytes(4, "big"), reply], size)
 
     def skip(self, request: Request) -> list[Sized]:
-        """The request gets no answer (acks=0); others may have waited behind it."""
+        """Leave the request unanswered (acks=0); return the answers that waited behind it."""
         return self._in_order(request.place, [], 0)
 
     def _in_order(self, place: int, buffers: list[Sized], size: int) -> list[Sized]:
@@ -305,7 +305,7 @@ class Connection:
         return buffers
 
     def _release(self, buffers: list[Sized]) -> None:
-        """Adds the answers whose turn has come."""
+        """Add the answers that are next in order."""
         while self._sent_place in self._answers:
             size, answer = self._answers.pop(self._sent_place)
             buffers += answer
@@ -315,7 +315,7 @@ class Connection:
     # -- state -----------------------------------------------------------------------------------
 
     def take(self, step: Step) -> None:
-        """Move on in the exchange, as the table says."""
+        """Move on in the exchange, according to the table."""
         following = NEXT.get((self.state, step))
         assert following is not None, f"{step.name} cannot happen in state {self.state.name}"
         self.state = following
@@ -323,7 +323,7 @@ class Connection:
             self._splitter.limit = self._frame_limit
 
     def close(self) -> None:
-        """Forget everything; answers that were not sent are gone."""
+        """Forget everything; unsent answers are lost."""
         self.state = State.CLOSED
         self._answers.clear()
         self._splitter.close()

@@ -1,7 +1,7 @@
-"""Writes the decoder of one message in one version: specs in, a Python function out.
+"""Generates the decoder of one message in one version as a Python function.
 
 The function is straight-line code: neighbouring fixed-size fields, together with the length byte of
-what follows them, are read by one `unpack_from`, nested structures are inlined as loops.  Bounds of
+what follows them, are read by one `unpack_from`, nested structures are inlined as loops. Bounds of
 fixed-size fields are checked by struct itself (the buffer is exactly one message); every length and
 count is compared with the bytes left before anything is allocated for it.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from brokers.protocol import primitives
 from brokers.protocol.schema import Field, Kind, Message
 
-# The struct letter of a length prefix outside the flexible versions.
+# The struct code of a length prefix in versions that are not flexible.
 LENGTH_CODES: Final = {Kind.STRING: "h", Kind.BYTES: "i", Kind.RECORDS: "i", Kind.ARRAY: "i"}
 LENGTH_SIZES: Final = {"h": 2, "i": 4}
 
@@ -31,7 +31,7 @@ def is_flexible(message: type[Message], version: int) -> bool:
 
 
 def carries_records(message: type[Message], version: int) -> bool:
-    """Whether record data stands anywhere in the message, so that the frame must not be copied."""
+    """Tell whether the message has record data, so that the frame must not be copied."""
     for field in message.FIELDS:
         if not field.is_in(version):
             continue
@@ -43,7 +43,7 @@ def carries_records(message: type[Message], version: int) -> bool:
 
 
 def least_size(structure: type[Message], version: int, *, flexible: bool) -> int:
-    """The fewest bytes that one such structure can take: the divisor of a credible count."""
+    """Return the minimum size of such a structure: it bounds a plausible count."""
     total = 1 if flexible else 0
     for field in structure.FIELDS:
         if field.tag is not None or not field.is_in(version):
@@ -60,7 +60,7 @@ def least_size(structure: type[Message], version: int, *, flexible: bool) -> int
 
 
 class _DecoderWriter:
-    """Collects the source of one decoder.  `run` holds the fixed-size reads not yet written out."""
+    """Collects the source of one decoder. `run` holds the fixed-size reads not yet written out."""
 
     def __init__(self, message: type[Message], version: int) -> None:
         self.message = message
@@ -248,7 +248,7 @@ class _DecoderWriter:
         return length
 
     def sized(self, kind: Kind, target: str, path: str, *, nullable: bool) -> None:
-        """A string, bytes or record data."""
+        """Read a string, bytes or record data."""
         length, stop = self.length(kind), self.fresh("stop")
         limit = f" or {length} > MAX_STRING_BYTES" if kind is Kind.STRING and self.flexible else ""
         if nullable:

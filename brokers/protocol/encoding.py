@@ -1,8 +1,8 @@
-"""Writes the encoder of one message in one version: specs in, a Python function out.
+"""Generates the encoder of one message in one version as a Python function.
 
 The mirror of `decoding`: neighbouring fixed-size fields and the length byte of what follows them
-are packed by one call.  An encoder returns a list of buffers; record data stands in it as the very
-object that the message holds, so it is never copied and may be anything that has a length.
+are packed by one call. An encoder returns a list of buffers; record data is in it as the very
+object that the message holds, so it is never copied and may be any sized buffer.
 """
 
 import struct
@@ -24,7 +24,7 @@ def generate_encoder(message: type[Message], version: int) -> Callable[[Any], li
 
 
 class _EncoderWriter:
-    """Collects the source of one encoder.  `run` holds fixed-size values not written out yet."""
+    """Collects the source of one encoder. `run` holds fixed-size values not written out yet."""
 
     def __init__(self, message: type[Message], version: int) -> None:
         self.message = message
@@ -105,7 +105,7 @@ class _EncoderWriter:
             self.tags(tagged, value, path)
 
     def differs(self, field: Field, value: str) -> str:
-        """An expression that is true where the value is not the field's default."""
+        """Return an expression that is true if the value is not the field's default."""
         if field.kind is Kind.STRUCT and isinstance(field.element, type):
             return self.structure_differs(field.element, value, nullable=field.default is None)
         if field.default is None:
@@ -115,7 +115,7 @@ class _EncoderWriter:
         return f"{value} != {field.default!r}"
 
     def structure_differs(self, structure: type[Message], value: str, *, nullable: bool) -> str:
-        """A structure of defaults means the same as an absent one, as in Kafka's own encoder."""
+        """Treat a structure of defaults like an absent one, as Kafka's own encoder does."""
         inner = [self.differs(field, f"{value}.{field.name}") for field in structure.FIELDS]
         either = f"({' or '.join(inner)})"
         return f"({value} is not None and {either})" if nullable else either
@@ -144,7 +144,7 @@ class _EncoderWriter:
         self.depth -= 1
 
     def tagged_field(self, field: Field, value: str, path: str) -> None:
-        """The field goes to a buffer of its own first, because its size stands before it."""
+        """Write the field to a buffer of its own first, because its size precedes it."""
         outer, piece = self.fresh("outer"), self.fresh("piece")
         self.line(f"{outer} = w; {piece} = []; w = {piece}.append")
         self.field(field, value, path)
@@ -185,7 +185,7 @@ class _EncoderWriter:
         self.depth -= 1
 
     def length(self, kind: Kind, length: str) -> None:
-        """Write the pending run with a length behind it.  Flexible lengths come plus one."""
+        """Write the pending run with a length behind it. Flexible lengths are encoded plus one."""
         if not self.flexible:
             self.run.append((LENGTH_CODES[kind], length))
             self.flush()
@@ -199,7 +199,7 @@ class _EncoderWriter:
         self.run.clear()
 
     def measured(self, value: str, *, nullable: bool, conversion: str) -> tuple[str, str]:
-        """Local names of the value in wire form and of its length prefix."""
+        """Return local names of the value in wire form and of its length prefix."""
         item, length = self.fresh("v"), self.fresh("n")
         plus = " + 1" if self.flexible else ""
         self.line(f"{item} = {value}")
@@ -214,12 +214,12 @@ class _EncoderWriter:
         return item, length
 
     def sized(self, kind: Kind, value: str, *, nullable: bool) -> None:
-        """A string, bytes or record data."""
+        """Write a string, bytes or record data."""
         conversion = ".encode()" if kind is Kind.STRING else ""
         item, length = self.measured(value, nullable=nullable, conversion=conversion)
         self.length(kind, length)
         if kind is Kind.RECORDS:
-            # What came before goes out as one buffer; the record data follows as it is.
+            # Emit the preceding fields as one buffer; the record data follows uncopied.
             self.line(f"if len({item}): parts.append(join(out)); parts.append({item}); out.clear()")
         else:
             self.line(f"w({item})")

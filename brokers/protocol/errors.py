@@ -1,9 +1,8 @@
-"""Every error the protocol can speak: number, name, whether a client may retry, and a sentence.
+"""Defines every protocol error: number, name, whether a client may retry, and a sentence.
 
-The table is the single place where an error is defined; answers carry the number, people read
-the sentence.  Expected failures travel as `KafkaError` and become a field of a response; malformed
-bytes travel as `DecodeError` and cost the sender its connection or its request, nobody else
-anything.
+The table is the single definition of an error; responses carry the number, people read the
+sentence. Expected failures are raised as `KafkaError` and become a field of a response; malformed
+bytes are raised as `DecodeError` and cost only their sender its connection or its request.
 """
 
 from enum import IntEnum
@@ -14,7 +13,7 @@ FINAL: Final = False
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error numbers.  `retriable` says what client libraries do with one by themselves."""
+    """Kafka's error numbers. `retriable` tells whether client libraries retry by themselves."""
 
     retriable: bool
     sentence: str
@@ -176,11 +175,11 @@ class KafkaError(Exception):
 
 
 class ProtocolError(Exception):
-    """The bytes or the values cannot be what the protocol says; the message names the value."""
+    """Bytes or values that violate the protocol; the message names the value."""
 
 
 class DecodeError(ProtocolError):
-    """Bytes that are no message: cut short, lying lengths, bad UTF-8, bytes left over."""
+    """Malformed bytes of a message: cut short, wrong lengths, bad UTF-8, trailing bytes."""
 
 
 class EncodeError(ProtocolError):

@@ -1,11 +1,11 @@
-"""Length-prefixed frames out of a stream of bytes, without trusting the length.
+"""Splits a stream of bytes into length-prefixed frames, without trusting the length.
 
-Knows no sockets: the owner asks where the next bytes should be put, puts them there, and gets whole
-frames back as views.  Bytes arrive in one buffer shared by all connections and complete frames are
+Has no sockets: the owner asks for a buffer for the next bytes, puts them there, and gets whole
+frames back as views. Bytes arrive in one buffer shared by all connections and complete frames are
 used in place; only the frame that a read cut in two moves to a buffer of its own, once.
 
 A view is valid until the next frame is asked for, and in any case only until control returns to the
-event loop: the next connection receives into the same memory.  Who wants bytes for longer copies.
+event loop: the next connection receives into the same memory. Callers that keep bytes copy them.
 """
 
 import mmap
@@ -17,26 +17,26 @@ from brokers.protocol.errors import DecodeError, ProtocolError
 
 SIZE_PREFIX: Final = 4
 MAX_FRAME_BYTES: Final = 104_857_600  # Kafka's default for socket.request.max.bytes
-# A frame above this gets pages from the kernel, which cost nothing before bytes really arrive in
+# A frame above this gets pages from the kernel, which use memory only when bytes really arrive in
 # them: a peer that declares 100 MB and sends ten bytes holds one page.
 PAGED_FROM_BYTES: Final = 65_536
-# Pages kept for the next large frame.  Fresh pages cost twice the time of warm ones, but a
-# connection that once sent 50 MB must not hold them for ever.
+# Pages kept for the next large frame. Fresh pages cost twice the time of warm ones, but a
+# connection that once sent 50 MB must not keep them.
 MAX_IDLE_BYTES: Final = 16 * 1024 * 1024
-# What half-received large frames of all connections may hold together.
+# The limit of half-received large frames, over all connections.
 MAX_PENDING_BYTES: Final = 1024 * 1024 * 1024
 
 SIZE: Final = struct.Struct(">i")
 
 
 class FrameMemoryExceeded(ProtocolError):
-    """Too much of half-received frames at once; the connection that brings more has to go."""
+    """Half-received frames exceed their limit; the connection that adds to them is closed."""
 
 
 class FrameBuffers:
     """Buffers for frames that arrive in pieces, shared by the connections of one event loop.
 
-    What counts against the limit is what was received, not what was declared.
+    Received bytes count against the limit, not declared ones.
     """
 
     __slots__ = ("_idle", "idle_bytes", "limit", "pending_bytes")
@@ -45,10 +45,10 @@ class FrameBuffers:
         self.limit = limit
         self.pending_bytes = 0
         self.idle_bytes = 0
-        self._idle: list[mmap.mmap] = []  # the longest unused first
+        self._idle: list[mmap.mmap] = []  # least recently used first
 
     def take(self, size: int) -> memoryview:
-        """A writable view of exactly `size` bytes."""
+        """Return a writable view of exactly `size` bytes."""
         if size <= PAGED_FROM_BYTES:
             return memoryview(bytearray(size))
         capacity = _capacity(size)
@@ -59,8 +59,8 @@ class FrameBuffers:
         return memoryview(mmap.mmap(-1, capacity))[:size]
 
     def charge(self, view: memoryview, count: int) -> None:
-        """Takes note of `count` more bytes received into a view that `take` gave."""
-        # Small frames are bounded by the number of connections, and must pass whatever others do.
+        """Count `count` more bytes received into a view that `take` returned."""
+        # Small frames are bounded by the number of connections, and must not depend on other peers.
         if len(view) > PAGED_FROM_BYTES and self.pending_bytes + count > self.limit:
             raise FrameMemoryExceeded(
                 f"{count} bytes more would bring half-received frames to"
@@ -69,11 +69,11 @@ class FrameBuffers:
         self.pending_bytes += count
 
     def settle(self, count: int) -> None:
-        """Bytes charged before are no longer half-received."""
+        """Release charged bytes that are no longer half-received."""
         self.pending_bytes -= count
 
     def keep_warm(self, view: memoryview) -> None:
-        """Ends the use of a view; pages stay for the next frame of their size, up to a limit."""
+        """End the use of a view; keep its pages for the next frame of their size, up to a limit."""
         pages = view.obj
         if not isinstance(pages, mmap.mmap) or len(pages) > MAX_IDLE_BYTES:
             return
@@ -84,7 +84,7 @@ class FrameBuffers:
 
 
 def _capacity(size: int) -> int:
-    """Powers of two, so that frames of about the same size share their pages."""
+    """Round up to powers of two, so that frames of about the same size share their pages."""
     return 1 << (size - 1).bit_length()
 
 
@@ -108,18 +108,18 @@ class FrameSplitter:
     )
 
     def __init__(self, buffers: FrameBuffers, limit: int = MAX_FRAME_BYTES) -> None:
-        self.limit = limit  # may be raised once the peer is known
+        self.limit = limit  # raised once the peer is authenticated
         self.is_held = False
         self._buffers = buffers
         self._head = b""  # the first bytes of a size prefix that was cut
         # Whole frames, and perhaps the beginning of one, that have to wait. Like all other frames
-        # they can be written to: batches get their offsets where they were received.
+        # they are writable: batches get their offsets in the buffer that received them.
         self._held = bytearray()
         self._frame: memoryview | None = None  # the frame being received in pieces
-        self._received = 0  # bytes of it that are there
-        self._shared: memoryview | None = None  # where the last room was given
-        # Whether the peer owes bytes: what tells a slow sender from an idle one. Kept up to date
-        # instead of found out, since it is asked before every read.
+        self._received = 0  # its received bytes
+        self._shared: memoryview | None = None  # the buffer of the last `room`
+        # Whether a frame is incomplete, which tells a slow sender from an idle one. Kept up to date
+        # instead of computed, since it is read before every receive.
         self.is_inside_frame = False
 
     @property
@@ -128,7 +128,7 @@ class FrameSplitter:
         return bool(self._held)
 
     def room(self, shared: memoryview) -> memoryview:
-        """Where to put the next bytes."""
+        """Return the buffer for the next bytes."""
         assert not self._held, "frames that were held must be resumed before more is received"
         if self._frame is not None:
             return self._frame[self._received :]
@@ -138,7 +138,7 @@ class FrameSplitter:
         return shared[kept:]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that `count` more bytes in the room complete, in order; to be used up.
+        """Yield the frames that `count` more bytes in the room complete, in order; to be used up.
 
         Raises DecodeError at a size that is negative or over the limit; the stream is lost then.
         """
@@ -161,10 +161,10 @@ class FrameSplitter:
             self._buffers.keep_warm(frame)
 
     def resume(self) -> Iterator[memoryview]:
-        """The frames that were held, until the owner holds again; to be used up."""
+        """Yield the held frames, until the owner holds again; to be used up."""
         self.is_held = False
         if not self._held:
-            # What has begun of the next frame, or of its size, stays as it is.
+            # A partial frame, or a partial size, stays as it is.
             return
         held, self._held = memoryview(self._held), bytearray()
         yield from self._split(held, len(held))
@@ -196,7 +196,7 @@ class FrameSplitter:
         self.is_inside_frame = True
 
     def close(self) -> None:
-        """The connection is gone.  Pages are not reused: a late reader may still look at them."""
+        """Close the connection. Pages are not reused: a late reader may still use them."""
         if self._frame is not None:
             self._buffers.settle(self._received)
             self._frame = None

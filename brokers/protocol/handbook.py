@@ -1,8 +1,8 @@
-"""The page docs/protocol.md, rendered from the tables that the codec itself runs on.
+"""Renders the page docs/protocol.md from the tables that the codec itself uses.
 
-Pure: tables in, text out.  What the page says about a field is what the codec does with it, and the
-sentences are those of the message modules, so nothing is told twice.  A test compares the page with
-`render()`; this command renews it:
+Pure: tables in, text out.  The codec uses the same field specs, and the sentences are those of the
+message modules, so the page cannot contradict them.  A test compares the page with `render()`; this
+command renews it:
 
     python -m brokers.protocol.handbook > docs/protocol.md
 """
@@ -17,8 +17,8 @@ from brokers.protocol.apis import API_TABLE, Api
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.schema import Field, Kind, Message
 
-# APIs whose fields all have their sentences, and which are shown field by field.  An API joins when
-# its handler is written; until then its row in the table of APIs must do.
+# APIs whose fields are all documented, and which are shown field by field. An API joins when its
+# handler is written; until then it has only its row in the table of APIs.
 IN_FULL: Final = frozenset(
     {
         "AlterConfigs",
@@ -64,7 +64,7 @@ ERRORS_HEAD: Final = "| number | name | retried | meaning |\n|--|--|--|--|\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
-    """What the docstring of a message module says, taken apart."""
+    """The parts of a message module's docstring."""
 
     job: str
     facts: str  # key, versions and flexibility, in words
@@ -74,12 +74,12 @@ class Notes:
 
 
 def render() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     return "\n".join([INTRODUCTION, _apis(), *map(_api, _in_full()), _errors()])
 
 
 def notes(api: Api) -> Notes:
-    """Take the docstring of an API's module apart."""
+    """Split the docstring of an API's module into its parts."""
     text = import_module(api.request.__module__).__doc__
     assert text is not None
     job, _, rest = text.strip().partition("\n")
@@ -105,7 +105,7 @@ def notes(api: Api) -> Notes:
 
 
 def facts(api: Api) -> str:
-    """Say what the table knows of an API, as the second line of its module's docstring has it."""
+    """Return the table's facts of an API, as in the second line of its module's docstring."""
     low, high = api.versions
     versions = f"version {low}" if low == high else f"versions {low}-{high}"
     flexible = "never flexible" if api.flexible is None else f"flexible from {api.flexible}"
@@ -151,7 +151,7 @@ def _message(message: type[Message]) -> str:
 
 
 def _fields(structure: type[Message], versions: tuple[int, int], path: str) -> Iterator[str]:
-    """The rows of a structure, each field followed by the fields inside of it."""
+    """Yield the rows of a structure, each field followed by the fields inside of it."""
     for field in structure.FIELDS:
         yield _row(
             f"`{path}{field.name}`",
@@ -213,7 +213,7 @@ def _capitalised(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Keep Markdown from reading a table border or bold type into plain words."""
+    """Escape table borders and bold type of Markdown in plain words."""
     return text.replace("|", "\\|").replace("*", "\\*").replace("__", "\\_\\_")
 
 

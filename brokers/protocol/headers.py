@@ -1,9 +1,9 @@
-"""What stands before the body of every request and response.
+"""Reads and writes the headers in front of the body of every request and response.
 
 The version of a header follows from the API and its version: flexible APIs end their headers with
-tagged fields.  Two exceptions are Kafka's own: the client id keeps its two-byte length in every
-version, and an ApiVersions response never has tags, so that a client can read the refusal of a
-version it asked for in vain.
+tagged fields. Two exceptions are Kafka's own: the client id keeps its two-byte length in every
+version, and an ApiVersions response never has tags, so that a client can read the refusal of an
+unsupported version.
 """
 
 import struct
@@ -38,9 +38,9 @@ class Request:
 
 
 def read_request(frame: memoryview, apis: dict[int, Api], place: int) -> Request:
-    """The request in a frame, or DecodeError where the connection has to be closed.
+    """Return the request in a frame; DecodeError if the connection has to be closed.
 
-    An ApiVersions request of any version is let through: its answer names those that would do.
+    An ApiVersions request of any version is accepted: its answer names the supported ones.
     """
     size = len(frame)
     if size < _REQUEST_HEAD.size:
@@ -76,7 +76,7 @@ def _after_tags(frame: memoryview, position: int) -> int:
 
 
 def response_head(api: Api, version: int, correlation_id: int, body_size: int) -> bytes:
-    """The size prefix and header of a response whose body has `body_size` bytes."""
+    """Return the size prefix and header of a response whose body has `body_size` bytes."""
     assert body_size <= _MAX_RESPONSE_BYTES - 5, f"no frame can hold {body_size} bytes"
     if api.is_flexible(version) and api.key != API_VERSIONS_KEY:
         return _RESPONSE_HEAD_TAGGED.pack(body_size + 5, correlation_id, 0)

@@ -1,7 +1,7 @@
-"""The wire's own number forms, and the refusals that decoders and encoders raise.
+"""Reads and writes the protocol's number formats, and builds the errors of decoders and encoders.
 
-Pure functions over a buffer and a position.  Generated code calls these only off the straight path:
-a length of one byte, the common case, it reads and writes by itself.
+Pure functions over a buffer and a position. Generated code calls these only in rare cases: it reads
+and writes a length of one byte, the common case, inline.
 """
 
 from typing import Final, TypeAlias
@@ -12,10 +12,10 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_STRING_BYTES: Final = 32_767  # Kafka's limit for strings in both encodings (int16 maximum)
 MAX_UVARINT_BYTES: Final = 5  # lengths, counts and tags are unsigned 32-bit numbers
-# Elements of all arrays of one message together.  A dense array of small structures becomes up to
-# 60 bytes of objects per byte and up to 512 per element (measured over all requests), so this
-# bounds one request at 256 MiB whatever the frame limit; a reassignment of 100,000 partitions with
-# three replicas each, the largest real one, still fits.
+# Elements of all arrays of one message together. A dense array of small structures becomes up to 60
+# bytes of objects per byte and up to 512 per element (measured over all requests), so this bounds
+# one request at 256 MiB whatever the frame limit; a reassignment of 100,000 partitions with three
+# replicas each, the largest real one, still fits.
 MAX_ELEMENTS: Final = 1 << 19
 
 # Every unsigned varint that fits in one byte.
@@ -23,7 +23,7 @@ ONE_BYTE: Final = tuple(bytes([number]) for number in range(128))
 
 
 def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """An unsigned 32-bit varint and the position after it; IndexError where the bytes end."""
+    """Read an unsigned 32-bit varint and the position after it; IndexError at the end of bytes."""
     value = 0
     for shift in range(0, 7 * MAX_UVARINT_BYTES, 7):
         byte = buffer[position]
@@ -37,7 +37,7 @@ def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def uvarint(value: int) -> bytes:
-    """The bytes of an unsigned varint."""
+    """Encode an unsigned varint."""
     if value < 0x80:
         return ONE_BYTE[value]
     encoded = bytearray()
@@ -49,14 +49,14 @@ def uvarint(value: int) -> bytes:
 
 
 def string_length(length: int) -> bytes:
-    """The length prefix of a compact string of 127 bytes or more."""
+    """Encode the length prefix of a compact string of 127 bytes or more."""
     if length - 1 > MAX_STRING_BYTES:
         raise EncodeError(f"a string of {length - 1} bytes exceeds the limit of {MAX_STRING_BYTES}")
     return uvarint(length)
 
 
 def skip_tags(buffer: Buffer, position: int, count: int) -> int:
-    """The position after `count` optional fields that this side does not know."""
+    """Return the position after `count` unknown tagged fields."""
     end = len(buffer)
     if count > 0x7F:
         count, position = read_uvarint(buffer, position - 1)
@@ -72,7 +72,7 @@ def skip_tags(buffer: Buffer, position: int, count: int) -> int:
 
 
 def bad_length(where: str, length: int, left: int) -> DecodeError:
-    """The refusal of a length or count: negative, over its limit or beyond the bytes left."""
+    """Return the error for a length or count: negative, over its limit or beyond the bytes left."""
     if length < 0:
         return DecodeError(f"{where} has length {length}, and null is not legal there")
     return DecodeError(f"{where} has length {length}, and {max(left, 0)} bytes are left")
@@ -99,7 +99,7 @@ def wrong_tag_size(where: str, declared: int, used: int) -> DecodeError:
 
 
 def lost_value(where: str, version: int) -> EncodeError:
-    """The refusal to drop a value silently because the version has no place for it."""
+    """Return the error for a value that the version has no field for and that would be dropped."""
     return EncodeError(f"{where} holds a value, and version {version} cannot carry it")
 
 

@@ -1,7 +1,7 @@
-"""The notation in which messages are written down: classes whose attributes are field specs.
+"""Defines messages as classes whose attributes are field specs.
 
 Knows nothing of bytes; `codec` turns these specs into functions.  A message is one slotted class
-for all its versions: each field says since and until which version it is on the wire, and a version
+for all its versions: each field has its first and last version on the wire, and a version
 without it leaves the default in the attribute.  A class reads like the protocol's own definition:
 
     class FetchTopic(Message):
@@ -11,7 +11,7 @@ without it leaves the default in the attribute.  A class reads like the protocol
     class FetchRequest(Message, key=1, versions=(4, 18), flexible=12):
         topics: list[FetchTopic] = array(FetchTopic, "What to read.")
 
-Values are the plainest Python there is: uuids are 16 raw bytes, record data is a memoryview that is
+Values are plain Python: uuids are 16 raw bytes, record data is a memoryview that is
 never copied, and a tagged structure that is absent from the wire is None.
 """
 
@@ -51,7 +51,7 @@ class Kind(Enum):
     STRUCT = 14, "", 0
 
 
-# Arrays name the kind of a plain element by these.
+# The kinds of an array's plain elements.
 INT8: Final = Kind.INT8
 INT16: Final = Kind.INT16
 INT32: Final = Kind.INT32
@@ -62,7 +62,7 @@ UUID: Final = Kind.UUID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field of a message: where it stands on the wire, and in which versions."""
+    """One field of a message: its type on the wire, and its versions."""
 
     name: str
     kind: Kind
@@ -70,10 +70,10 @@ class Field:
     since: int
     until: int | None  # the last version that carries it; None: all later ones
     nullable: int | None  # the first version in which null is legal; None: never
-    tag: int | None  # the tag number where the field is optional; None: always present
+    tag: int | None  # the tag number of an optional field; None: always present
     default: Any
-    ignorable: bool  # a version without the field may drop a value that is not the default
-    element: "Kind | type[Message] | None"  # what an array holds, or the class of a structure
+    ignorable: bool  # a version without the field may drop a non-default value
+    element: "Kind | type[Message] | None"  # an array's element, or the class of a structure
 
     def is_in(self, version: int) -> bool:
         return self.since <= version and (self.until is None or version <= self.until)
@@ -84,7 +84,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class _Spec:
-    """A field before the class body gave it its name."""
+    """A field whose name is not yet known, in a class body."""
 
     kind: Kind
     options: dict[str, Any]
@@ -94,7 +94,7 @@ class _Spec:
 
 
 class Options(TypedDict, total=False):
-    """What every kind of field may say about itself; see `Field`."""
+    """The options of every kind of field; see `Field`."""
 
     since: int
     until: int | None
@@ -163,7 +163,7 @@ def blob(sentence: str = "", *, default: bytes | None = b"", **options: Unpack[O
 
 
 def records(sentence: str = "", **options: Unpack[Options]) -> Any:
-    """Record data: a view into the frame on the way in, any sized buffer on the way out."""
+    """Record data: a view into the frame when decoded, any sized buffer when encoded."""
     return _spec(Kind.RECORDS, sentence, None, options)
 
 
@@ -181,7 +181,7 @@ def array(
 
 
 def nested(structure: "type[Message]", sentence: str = "", **options: Unpack[Options]) -> Any:
-    """One structure.  Nullable or tagged ones default to None, others to one of defaults."""
+    """One structure. Nullable or tagged ones default to None, others to one of defaults."""
     optional = options.get("nullable") is not None or options.get("tag") is not None
     default = None if optional else _EMPTY
     return _spec(Kind.STRUCT, sentence, default, options, structure)
@@ -211,9 +211,9 @@ class _MessageType(type):
 
 @dataclass_transform()
 class Message(metaclass=_MessageType):
-    """A message or a structure inside one.  Compared and printed by its fields.
+    """A message or a structure inside one. Compared and printed by its fields.
 
-    `KEY`, `VERSIONS` and `FLEXIBLE` speak for whole messages only; a structure inside one follows
+    `KEY`, `VERSIONS` and `FLEXIBLE` are set for whole messages only; a structure inside one follows
     the version of the message around it.
     """
 
@@ -224,7 +224,7 @@ class Message(metaclass=_MessageType):
     __slots__: tuple[str, ...] = ()
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        # Written out per class on its first use: a generated signature is both checked and fast.
+        # Generated per class on its first use: a generated signature is both checked and fast.
         cls = type(self)
         cls.__init__ = _generate_init(cls)  # type: ignore[method-assign]
         cls.__init__(self, *values, **named)
@@ -241,12 +241,12 @@ class Message(metaclass=_MessageType):
         return f"{type(self).__name__}({values})"
 
     def copy(self) -> Self:
-        """A shallow twin: the same values in a new object."""
+        """Return a shallow copy."""
         return type(self)(*(getattr(self, slot) for slot in self.__slots__))
 
 
 def _generate_init(cls: type[Message]) -> Any:
-    """The constructor of one class as source, compiled: every argument optional, in field order."""
+    """Compile the constructor of one class: every argument optional, in field order."""
     parameters, lines = ["self"], []
     names: dict[str, Any] = {"EMPTY": _EMPTY}
     for field in cls.FIELDS:

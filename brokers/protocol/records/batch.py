@@ -1,8 +1,8 @@
 """One record batch of message format v2, seen through its 61-byte header.
 
-Knows nothing of the records inside, of topics, or of time. The idea to keep in mind: the CRC covers
-everything from the attributes to the end, so the base offset and the leader epoch, which lie before
-it, may be rewritten in place for the price of one `pack_into`; a changed timestamp may not.
+Knows nothing of the records inside, of topics, or of time. The CRC covers everything from the
+attributes to the end, so the base offset and the leader epoch, which precede it, may be rewritten
+in place with one `pack_into`; a changed timestamp may not.
 """
 
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
 # The length field counts what follows it; base offset and the length itself come before.
 LOG_OVERHEAD: Final = 12
-# No whole batch has a smaller length than its own header.
+# A whole batch is at least as long as its own header.
 MIN_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
 MAGIC: Final = 2
 MAGIC_POSITION: Final = 16
 CRC_POSITION: Final = 17
-# Where the CRC begins to count: the attributes.
+# The start of what the CRC covers: the attributes.
 CHECKED_POSITION: Final = 21
 
 COMPRESSION_MASK: Final = 0x07
 LOG_APPEND_TIME_FLAG: Final = 0x08
 TRANSACTIONAL_FLAG: Final = 0x10
 CONTROL_FLAG: Final = 0x20
-# Set by the log cleaner: the base timestamp then says when tombstones may go (KIP-534).
+# Set by the log cleaner: the base timestamp is then the time to remove tombstones (KIP-534).
 DELETE_HORIZON_FLAG: Final = 0x40
 
 NO_TIMESTAMP: Final = -1
@@ -48,17 +48,17 @@ CRC: Final = Struct(">I")
 
 
 class TimestampType(IntEnum):
-    """Who sets the timestamp of a record: `message.timestamp.type` of a topic."""
+    """The source of record timestamps: `message.timestamp.type` of a topic."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
 
 class Batch:
-    """The header of one batch, unpacked once, over the bytes it came from.
+    """The header of one batch, unpacked once, over its bytes.
 
-    Values are those of the header, checked by nobody yet: `read_batch` looks at length and magic,
-    `validation` at the rest. Not safe to share between threads while it is patched.
+    The values are unchecked: `read_batch` checks length and magic, `validation` the rest. Not
+    thread-safe while it is patched.
     """
 
     __slots__ = (
@@ -163,7 +163,7 @@ class Batch:
 
     @property
     def delete_horizon(self) -> int | None:
-        """When tombstones and markers in here may be removed; None before the first cleaning."""
+        """When tombstones and markers may be removed; None before the first cleaning."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG else None
 
     @property
@@ -172,13 +172,13 @@ class Batch:
         return self.buffer[HEADER_SIZE:]
 
     def patch(self, base_offset: int, leader_epoch: int) -> None:
-        """Give the batch its place in the log, in the writable buffer; the CRC stays valid."""
+        """Write base offset and leader epoch into the writable buffer; the CRC stays valid."""
         self.base_offset = base_offset
         self.leader_epoch = leader_epoch
         _PATCH.pack_into(self.buffer, 0, base_offset, self.length, leader_epoch)
 
     def stamp_log_append_time(self, now_ms: int) -> None:
-        """Let the broker's time stand for that of every record, and renew the CRC."""
+        """Replace the timestamps of all records by the broker's time, and renew the CRC."""
         self.attributes |= LOG_APPEND_TIME_FLAG
         self.max_timestamp = now_ms
         _STAMP.pack_into(
@@ -222,7 +222,7 @@ def read_batch(buffer: memoryview, position: int = 0) -> Batch:
 
 
 def batches(buffer: memoryview) -> Iterator[Batch]:
-    """View every batch of a buffer that holds whole batches and nothing else."""
+    """View every batch of a buffer that holds only whole batches."""
     position, end = 0, len(buffer)
     while position < end:
         batch = read_batch(buffer, position)

@@ -1,7 +1,7 @@
-"""From records to a batch: what coordinators, markers, compaction and tests write.
+"""Builds a batch from records, for coordinators, markers, compaction and tests.
 
-Knows nothing of topics or of time: timestamps arrive with the records, and offsets are counted from
-the base unless they are given, as compaction does to keep those it found.
+Knows nothing of topics or of time: timestamps come with the records, and offsets count from the
+base unless they are given, as compaction does to keep the existing ones.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _ONE_BYTE: Final = tuple(bytes([number]) for number in range(0x80))
 
 
 class BatchBuilder:
-    """Collects records and ends as one batch with a valid CRC. For one batch, in one thread."""
+    """Collects records and builds one batch with a valid CRC. For one batch, in one thread."""
 
     __slots__ = (
         "_attributes",
@@ -91,17 +91,17 @@ class BatchBuilder:
         self._base_sequence = base_sequence
         self._base_timestamp = self._max_timestamp = NO_TIMESTAMP
         self._has_base_timestamp = False
-        self._final_delta = -1  # at least; a record behind it moves the end
+        self._final_delta = -1  # the minimum; a later record moves the end
         self._last_delta = -1
         self._parts: list[bytes] = []
         self.record_count = 0
-        self.size = HEADER_SIZE  # of the batch, were it built now without compression
+        self.size = HEADER_SIZE  # of the batch, if built now without compression
 
     @classmethod
     def for_rest_of(cls, batch: Batch, delete_horizon: int | None = None) -> "BatchBuilder":
-        """For what compaction leaves of a batch: offsets, producer and, with records, codec.
+        """Return a builder for what compaction leaves of a batch: offsets, producer and codec.
 
-        `delete_horizon` says when tombstones among it may go.
+        `delete_horizon` is the time from which its tombstones may be removed.
         """
         builder = cls(
             base_offset=batch.base_offset,
@@ -127,7 +127,7 @@ class BatchBuilder:
         *,
         offset: int | None = None,
     ) -> None:
-        """Add a record at the next offset, or at a later one; what cannot be written is refused."""
+        """Add a record at the next offset, or at a later one; refuse one that cannot be encoded."""
         delta = self._last_delta + 1 if offset is None else offset - self._base_offset
         if not self._last_delta < delta <= MAX_INT32:
             raise EncodeError(f"offset delta {delta} follows {self._last_delta}")
@@ -148,7 +148,7 @@ class BatchBuilder:
             fields += *_named(name), *_nullable(content)
         record = b"".join(fields)
         prefix = varint(len(record))
-        # Nothing of the builder changes before all of the record is known to be sound.
+        # The builder changes only after the whole record is known to be valid.
         self._base_timestamp, self._has_base_timestamp = base_timestamp, True
         if not self.record_count or timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
@@ -158,7 +158,7 @@ class BatchBuilder:
         self.size += len(prefix) + len(record)
 
     def build(self, level: int | None = None) -> bytearray:
-        """Make the batch, packed at the codec's `level`; writable: a log will patch it."""
+        """Build the batch, packed at the codec's `level`; writable, for a log to patch."""
         if not self.record_count:
             raise EncodeError("a batch needs a record")
         records = b"".join(self._parts)
@@ -167,10 +167,10 @@ class BatchBuilder:
         return self._finish(records)
 
     def build_empty(self, max_timestamp: int = NO_TIMESTAMP) -> bytearray:
-        """Make a batch that has lost all its records and keeps offsets and sequence for them."""
+        """Build a batch that has lost all its records and keeps their offsets and sequence."""
         if self.record_count:
             raise EncodeError(f"a batch with {self.record_count} records is not empty")
-        # A client would unpack what is not there, and fail; Kafka names no codec either.
+        # Otherwise clients would try to unpack an empty body; Kafka names no codec either.
         self._attributes &= ~COMPRESSION_MASK
         self._max_timestamp = max_timestamp
         if not self._has_base_timestamp:
@@ -189,7 +189,7 @@ class BatchBuilder:
             length,
             self._leader_epoch,
             MAGIC,
-            0,  # the CRC, below
+            0,  # the CRC, set below
             self._attributes,
             max(self._last_delta, self._final_delta),
             self._base_timestamp,
@@ -220,7 +220,7 @@ def varint(value: int) -> bytes:
 
 
 def _named(name: bytes | None) -> tuple[bytes, ...]:
-    """Encode the name of a header, which readers refuse when it is null."""
+    """Encode the name of a header; readers refuse null."""
     if name is None:
         raise EncodeError("header without a name")
     return varint(len(name)), name

@@ -1,11 +1,10 @@
-"""The codecs of record batches, each under a cap on what it may unpack to.
+"""The codecs of record batches, each with a cap on its unpacked size.
 
-Knows nothing of records. Whatever a client sends may be a bomb (1 MiB of zstd can say 32 GiB) or
-several frames glued together, so every codec here is driven in steps of at most 1 MiB of output,
-reads all frames of a body, counts them under one cap, and treats a cut or trailing byte as
-corruption. Frames and blocks that this module steps through are counted as well, since each costs
-time whatever it holds. Peak memory is twice what was unpacked, the pieces and then the whole of
-them, and what the codec itself keeps.
+Knows nothing of records. Client data may be a bomb (1 MiB of zstd can unpack to 32 GiB) or several
+concatenated frames, so every codec runs in steps of at most 1 MiB of output, reads all frames of a
+body, counts them under one cap, and treats a cut or trailing byte as corruption. Frames and blocks
+that this module steps through are counted as well, since each costs time whatever it holds. Peak
+memory is twice the unpacked size, for the pieces and then the joined result, plus the codec's own.
 """
 
 import zlib
@@ -21,25 +20,24 @@ from isal import igzip_lib
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# What one call into a codec may produce, so that a cap is passed by no more than this.
+# Output of one call into a codec, and so the most by which a cap is exceeded.
 OUTPUT_STEP: Final = 2**20
-# What one call is given: codecs copy the unread rest of their input, which must not be a megabyte
-# for each of many small frames.
+# Input of one call: codecs copy the unread rest of their input, which must not be a megabyte for
+# each of many small frames.
 INPUT_STEP: Final = 2**16
-# Clients write one frame. Opening a frame costs microseconds, so a body may not consist of them.
+# Clients write one frame. Opening a frame costs microseconds, so their number is limited.
 MAX_FRAMES: Final = 1024
-# So does a block that is stepped over here, in a body of snappy or zstd. Besides these a body may
-# have one block for each so many of its bytes, which leaves room for a client that flushes a block
-# every few records, and one for each full zstd block that the cap allows.
+# The same for a block that is stepped over here, in a body of snappy or zstd. Besides these a body
+# may have one block for each so many of its bytes, which leaves room for a client that flushes a
+# block every few records, and one for each full zstd block that the cap allows.
 MAX_BLOCKS: Final = 1024
 MIN_BLOCK_SHARE: Final = 256
-# Pieces below this size are joined as they come: as objects of their own they would take several
-# times what they hold.
+# Smaller pieces are joined as they come: separate objects would take several times their content.
 _SMALL_PIECE: Final = 4096
 
-# A zstd block unpacks to at most this much; the format says so, and the library refuses more.
+# A zstd block unpacks to at most this much by the format, and the library refuses more.
 ZSTD_BLOCK: Final = 2**17
-# The window a decoder must remember. 128 MiB is the library's own limit and that of Java clients;
+# The largest window of a decoder. 128 MiB is the library's own limit and that of Java clients;
 # pages of it are touched only as output fills them, and output is capped.
 ZSTD_MAX_WINDOW: Final = 2**27
 _ZSTD_RAW, _ZSTD_RLE, _ZSTD_RESERVED = 0, 1, 3
@@ -50,18 +48,18 @@ XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK: Final = 2**15
 _INT32 = Struct(">i")
-# The densest element of snappy writes 64 bytes from 3: a declared length beyond that is a lie, and
-# is found out before memory is taken for it.
+# The densest element of snappy writes 64 bytes from 3: a declared length beyond that is wrong, and
+# is refused before memory is allocated for it.
 SNAPPY_MAX_RATIO: Final = 22
 
 # isal at this level is ten times as fast as zlib at its default, for 4 % more bytes.
 _ISAL_LEVEL: Final = 2
-# Above this a topic asks for small batches rather than for speed, which zlib does better.
+# Above this, a topic prefers small batches to speed, which zlib does better.
 _ISAL_MAX_GZIP_LEVEL: Final = 2
 _GZIP_WBITS: Final = 31
 _ZSTD_LEVEL: Final = 3  # default of the library and of compression.zstd.level
 
-# What each library raises for input it cannot unpack; lz4 has no type of its own.
+# The errors of each library for invalid input; lz4 has no type of its own.
 _BROKEN: Final[tuple[type[Exception], ...]] = (
     igzip_lib.IsalError,  # type: ignore[assignment]  # isal's stub declares an instance
     cramjam.DecompressionError,
@@ -83,7 +81,7 @@ class Compression(IntEnum):
 
     @classmethod
     def of(cls, number: int) -> "Compression":
-        """Name a codec number from the wire."""
+        """Return the codec of a number from the wire."""
         try:
             return cls(number)
         except ValueError:
@@ -97,7 +95,7 @@ LAST_CODEC: Final = int(Compression.ZSTD)
 
 
 class _Frame(Protocol):
-    """What the decompressors of isal and lz4 share with those of the standard library."""
+    """The common interface of the decompressors of isal, lz4 and the standard library."""
 
     @property
     def eof(self) -> bool: ...
@@ -109,7 +107,7 @@ class _Frame(Protocol):
 
 
 class _Output:
-    """Unpacked pieces under the cap, and the count of blocks that they come from."""
+    """Unpacked pieces under the cap, and the count of their blocks."""
 
     __slots__ = ("_blocks_left", "_left", "_max_blocks", "_max_bytes", "_pieces")
 
@@ -129,7 +127,7 @@ class _Output:
             )
 
     def reserve(self, size: int) -> None:
-        """Refuse what would not fit, before it is unpacked."""
+        """Refuse an output beyond the cap, before it is unpacked."""
         if size > self._left:
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE,
@@ -151,7 +149,7 @@ class _Output:
         return b"".join(self._pieces)
 
     def joining(self) -> Generator[None, None, bytes | bytearray]:
-        """The same in steps; the pieces are given up on the way."""
+        """Do the same in steps; releases the pieces on the way."""
         if len(self._pieces) == 1 and isinstance(self._pieces[0], bytes):
             return self._pieces[0]
         whole = bytearray()
@@ -181,9 +179,9 @@ def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
 def decompressing(
     codec: Compression, data: Buffer, *, max_bytes: int
 ) -> Generator[None, None, bytes | bytearray]:
-    """`decompress` in steps of OUTPUT_STEP at most, or of one block of snappy; returns the same.
+    """Do `decompress` in steps of OUTPUT_STEP at most, or of one block of snappy.
 
-    The data must stay what it is until the last step.
+    The data must not change until the last step.
     """
     output = _Output(packed_bytes=len(data), max_bytes=max_bytes)
     try:
@@ -215,7 +213,7 @@ def _compress_snappy(data: Buffer, level: int | None) -> bytes:
 
 
 def _compress_lz4(data: Buffer, level: int | None) -> bytes:
-    # The frame that Java writes and the only kind it reads: independent blocks of 64 KiB.
+    # Java's clients write and read only this frame: independent blocks of 64 KiB.
     packed: bytes = lz4.frame.compress(
         data,
         compression_level=level or 0,
@@ -252,7 +250,7 @@ def _decompress_lz4(data: memoryview, output: _Output) -> Iterator[None]:
 def _inflate(
     codec: Compression, open_frame: Callable[[], _Frame], data: memoryview, output: _Output
 ) -> Iterator[None]:
-    """Run decompressors of the standard library's kind over all frames of a body."""
+    """Run decompressors with the standard library's interface over all frames of a body."""
     position, end = 0, len(data)
     for _ in range(MAX_FRAMES):
         frame = open_frame()
@@ -262,8 +260,8 @@ def _inflate(
             position += len(chunk)
             piece = frame.decompress(chunk, OUTPUT_STEP)
             is_stuck = not chunk and not piece and not frame.eof
-            # A sated frame may give nothing and only grow hungry: lz4 does so where a step ended
-            # together with a block.
+            # A call that needed no input may return nothing and then need some: lz4 does so where a
+            # step ended together with a block.
             if is_stuck and (is_hungry or not frame.needs_input):
                 raise _corrupt(codec, f"cut after {end} bytes")
             output.add(piece)
@@ -282,7 +280,7 @@ def _decompress_snappy(data: memoryview, output: _Output) -> Iterator[None]:
     while position < end:
         output.count_block()
         if _is_xerial(data, position):
-            # Streams may be glued together; the versions say nothing that a reader needs.
+            # Streams may be concatenated; the version numbers are irrelevant for reading.
             position += len(_XERIAL_HEADER)
             continue
         start = position + _INT32.size
@@ -316,8 +314,8 @@ def _add_snappy_block(block: memoryview, output: _Output) -> int:
 
 
 def _decompress_zstd(data: memoryview, output: _Output) -> Iterator[None]:
-    # The library bounds what it is given, not what it returns. So the body is cut at the borders
-    # of blocks, whose output the format does bound, and fed as many as make one step.
+    # The library bounds its input, not its output. So the body is cut at the borders of blocks,
+    # whose output the format does bound, and fed as many as make one step.
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW)
     position, end = 0, len(data)
     for _ in range(MAX_FRAMES):
@@ -334,7 +332,7 @@ def _decompress_zstd(data: memoryview, output: _Output) -> Iterator[None]:
 
 
 def _zstd_steps(data: memoryview, position: int, output: _Output) -> Iterator[int]:
-    """Walk the block headers of one frame and name the ends of steps; the last one ends it."""
+    """Walk the block headers of one frame and yield the ends of steps; the last one ends it."""
     frame = zstandard.get_frame_parameters(data[position:])
     if frame.window_size > ZSTD_MAX_WINDOW:
         raise _corrupt(Compression.ZSTD, f"window of {frame.window_size} bytes")

@@ -1,7 +1,7 @@
 """Control batches: the markers that end a transaction in each of its partitions.
 
-A marker takes an offset and reaches every consumer, which reads it and shows it to nobody. Knows
-nothing of the transactions themselves.
+A marker takes an offset and reaches every consumer, which reads it without showing it to its
+application. Knows nothing of the transactions themselves.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from brokers.protocol.records.reader import Record, records
 _KEY = Struct(">hh")  # version, type
 _END_VALUE = Struct(">hi")  # version, coordinator epoch
 _VERSION: Final = 0
-# A control batch holds one small record; a larger one is no marker.
+# A control batch holds one small record; a larger one cannot be a marker.
 _MAX_MARKER_BYTES: Final = 4096
 
 
 class ControlType(IntEnum):
-    """What a control record says, by the number in its key."""
+    """The type of a control record, the number in its key."""
 
     ABORT = 0
     COMMIT = 1
@@ -49,7 +49,7 @@ def build_end_txn(
     timestamp: int,
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """Make the control batch that carries a marker; it uses none of its producer's sequences."""
+    """Build the control batch of a marker; it uses none of its producer's sequences."""
     builder = BatchBuilder(
         leader_epoch=leader_epoch,
         producer_id=producer_id,
@@ -67,7 +67,7 @@ def build_end_txn(
 
 
 def control_type(record: Record) -> ControlType | None:
-    """Name what a control record says; None for a type that is newer than we are."""
+    """Return the type of a control record; None for an unknown, newer type."""
     key = record.key
     if key is None or len(key) < _KEY.size:
         raise _corrupt(record, f"key {key!r}")
@@ -78,7 +78,7 @@ def control_type(record: Record) -> ControlType | None:
 
 
 def read_end_txn(batch: Batch) -> EndTxnMarker | None:
-    """Read the marker of a control batch; None where it holds something else.
+    """Read the marker of a control batch; None if it holds something else.
 
     A newer version of key or value keeps the fields known here and adds others behind them.
     """

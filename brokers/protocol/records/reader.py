@@ -1,10 +1,10 @@
-"""From a batch to its records, one at a time: whole, or their outlines only.
+"""Reads the records of a batch one at a time: whole, or their outlines only.
 
-Every number in a record may lie, so none is believed before it is held against the bytes left, and
-every lie ends in CORRUPT_MESSAGE. Memory stays within one copy of the unpacked body plus the record
-at hand; a compressed body is unpacked under the caller's cap first. Outlines are for whoever checks
-a batch on its way in: they refuse what the whole reading refuses, sooner and with a limit on time,
-and they pause, so that a reader on an event loop can continue in a later turn.
+Every number in a record may be wrong, so each is compared with the bytes left before use, and a
+wrong one is CORRUPT_MESSAGE. Memory stays within one copy of the unpacked body plus the current
+record; a compressed body is unpacked under the caller's cap first. Outlines are for checking
+incoming batches: they refuse what the whole reading refuses, sooner and with a limit on time, and
+they pause, so that a reader on an event loop can continue in a later turn.
 """
 
 from collections.abc import Generator, Iterator
@@ -19,11 +19,11 @@ MIN_RECORD_SIZE: Final = 7
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
-# Where the bits of a number's further bytes go. A zigzag varint of 32 bits has at most five bytes,
-# one of 64 bits ten; Java reads no longer ones, and padding would only make records slow to read.
+# The shifts of a number's further bytes. A zigzag varint of 32 bits has at most five bytes, one of
+# 64 bits ten; Java reads no longer ones, and padding would only make records slow to read.
 _INT_SHIFTS: Final = (7, 14, 21, 28)
 _LONG_SHIFTS: Final = (*_INT_SHIFTS, 35, 42, 49, 56, 63)
-# The length of what is absent, -1.
+# The length of an absent value, -1.
 _NULL: Final = 0x01
 
 Header = tuple[bytes, bytes | None]
@@ -37,23 +37,23 @@ class Record(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    # Header keys stay bytes: no broker decodes them, so one that is not UTF-8 must stay readable.
+    # Header keys stay bytes: brokers do not decode them, so invalid UTF-8 is readable.
     headers: tuple[Header, ...]
 
 
-# Records and headers between two pauses of outlines: 0.2 ms, or 1 ms of the slowest to read.
+# Records and headers between two pauses of outlines: 0.2 ms, or 1 ms for the slowest.
 PACE: Final = 200
 
-# Offset, timestamp, whether there is a key: what the checks of a topic ask of a record. A plain
-# tuple, which is made in a tenth of the time of a named one.
+# Offset, timestamp, whether there is a key: the input of a topic's checks. A plain tuple, which is
+# made in a tenth of the time of a named one.
 Outline = tuple[int, int, bool]
 
 
 def records(batch: Batch, *, max_bytes: int) -> Iterator[Record]:
-    """Read every record of a batch that unpacks to at most `max_bytes`.
+    """Yield every record of a batch that unpacks to at most `max_bytes`.
 
-    Offsets must rise and stay within the batch; gaps are what compaction leaves. The CRC is not
-    looked at, which is the business of whoever took the batch in.
+    Offsets must rise and stay within the batch; compaction leaves gaps. The CRC is not checked
+    again: that was done when the batch was accepted.
     """
     body = _unpacked(batch, max_bytes)
     fixed_time = batch.max_timestamp if batch.uses_log_append_time else None
@@ -74,10 +74,10 @@ def records(batch: Batch, *, max_bytes: int) -> Iterator[Record]:
 
 
 def outlines(batch: Batch, *, max_bytes: int, max_parts: int) -> Iterator[Outline | None]:
-    """Read what `records` reads and prove as much of it, but make no key, value or header.
+    """Read and check like `records`, but make no key, value or header.
 
     Time is bounded too: a batch of more than `max_parts` records and headers is too large. None
-    stands for a pause: between two of them lie PACE parts, or one step of unpacking.
+    stands for a pause, after PACE parts or one step of unpacking.
     """
     parts_left = max_parts - batch.record_count
     if parts_left < 0:
@@ -122,8 +122,8 @@ def stamp_from(
 ) -> tuple[int, int] | None:
     """Find offset and timestamp of the first record at or behind `offset`; None without one.
 
-    For a batch that is stored: what lies in front is stepped over by its lengths, and nothing is
-    proved of it. MESSAGE_TOO_LARGE for one of more than `max_records`.
+    For a stored batch: earlier records are skipped by their lengths, without checks.
+    MESSAGE_TOO_LARGE for one of more than `max_records`.
     """
     if batch.record_count > max_records:
         raise _too_many_parts(batch, max_records)
@@ -153,7 +153,7 @@ def stamp_from(
 
 
 def _unpacked(batch: Batch, max_bytes: int) -> bytes:
-    """Unpack the body, and hold the header against it and against 64 bits."""
+    """Unpack the body, and check the header against it and against 64 bits."""
     if batch.record_count == 0:
         # Compaction keeps an empty batch for its producer's sequence.
         _expect_end(batch, batch.size - HEADER_SIZE)
@@ -164,7 +164,7 @@ def _unpacked(batch: Batch, max_bytes: int) -> bytes:
 
 
 def _unpacking(batch: Batch, max_bytes: int) -> Generator[None, None, _Body]:
-    """The same in steps."""
+    """Do the same in steps."""
     if batch.record_count == 0:
         return _unpacked(batch, max_bytes)
     body = yield from decompressing(batch.compression, batch.body, max_bytes=max_bytes)
@@ -181,17 +181,17 @@ def _check_body(batch: Batch, body: _Body) -> None:
 
 
 class _Lie(Exception):
-    """A number in a record that its bytes do not bear out."""
+    """A number in a record that contradicts its bytes."""
 
 
 _Fields = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...], int]
 
 
 def _read_record(body: bytes, at: int) -> _Fields:
-    """Read the record at `at`: both deltas, key, value, headers, and where the next one begins.
+    """Read the record at `at`: both deltas, key, value, headers, and the start of the next one.
 
-    Fields only ever move forward, so one comparison at the end proves that every slice on the way
-    lay inside the record. Numbers of one byte, which most are, are read without a call.
+    Positions only ever move forward, so one comparison at the end proves that every slice on the
+    way was inside the record. Numbers of one byte, which most are, are read without a call.
     """
     length, at = _int(body, at)
     end = at + length
@@ -225,9 +225,9 @@ def _read_headers(body: bytes, at: int, count: int) -> tuple[tuple[Header, ...],
 
 
 def _skim_record(body: _Body, at: int) -> tuple[int, int, bool, int, int, int]:
-    """Like `_read_record`: both deltas, whether there is a key, how many headers, where they begin.
+    """Read both deltas, whether there is a key, the header count, and the headers' start.
 
-    The last is where the record ends, which is for the caller to compare with the headers' end.
+    Last comes the end of the record, which the caller compares with the headers' end.
     """
     length, at = _int(body, at)
     end = at + length
@@ -245,7 +245,7 @@ def _skim_record(body: _Body, at: int) -> tuple[int, int, bool, int, int, int]:
 
 
 def _skim_headers(body: _Body, at: int, count: int) -> int:
-    """Find the end of so many headers."""
+    """Return the end of `count` headers."""
     for _ in range(count):
         if _is_null(body, at):
             raise _Lie("header without a key")
@@ -293,7 +293,7 @@ def _is_null(body: _Body, at: int) -> bool:
 
 
 def _skip(body: _Body, at: int) -> int:
-    """Find the end of what `_nullable` reads."""
+    """Return the end of a value that `_nullable` reads."""
     byte = body[at]
     if byte < 0x80 and not byte & 1:
         return at + 1 + (byte >> 1)

@@ -1,7 +1,7 @@
-"""The records that made a broker refuse their batch (KIP-467): a producer blames these alone.
+"""Collects the records for which a batch is refused (KIP-467): a producer blames only these.
 
-Knows no rules. The batch is refused as a whole, so what is wrong with one record is told of every
-record it is wrong with.
+Knows no rules. The batch is refused as a whole, so a fault is reported for every record that has
+it.
 """
 
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# Faults of one answer; one of them takes about 100 bytes of it. A client is told of the others by
-# their number: librdkafka and Java send batches of a few thousand records, which are alike.
+# Faults of one response, of about 100 bytes each. A client gets only the number of the others:
+# librdkafka and Java send batches of a few thousand records, which are alike.
 MAX_TOLD_FAULTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFault:
-    """What is wrong with one record; `index` counts from 0 in its batch."""
+    """The fault of one record; `index` counts from 0 in its batch."""
 
     index: int
     message: str
 
 
 class Faults:
-    """Gathers what is wrong with the records of one batch, in the order of the records."""
+    """Collects the faults of one batch, in the order of the records."""
 
     __slots__ = ("_has_bad_time", "count", "told")
 
@@ -40,7 +40,7 @@ class Faults:
 
     @property
     def code(self) -> ErrorCode:
-        """Kafka's choice where records are refused for both reasons."""
+        """Kafka's choice if records are refused for both reasons."""
         return ErrorCode.INVALID_TIMESTAMP if self._has_bad_time else ErrorCode.INVALID_RECORD
 
 

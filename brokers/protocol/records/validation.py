@@ -1,13 +1,13 @@
-"""Whether a broker may take a batch: what a producer sent, and what a leader sent to its follower.
+"""Checks whether a broker may accept a batch, from a producer or from a partition's leader.
 
-Looks at headers and CRCs; records are opened only where a topic's rules speak of single records
-(keys of a compacted topic, an oldest permitted timestamp). Codes are those of Apache Kafka, since
-clients decide by them: CORRUPT_MESSAGE is sent again, INVALID_RECORD is given up, and after
-MESSAGE_TOO_LARGE a Java producer splits the batch.
+Checks headers and CRCs; records are unpacked only if a topic's rules concern single records (keys
+of a compacted topic, an oldest permitted timestamp). Codes are those of Apache Kafka, since clients
+act on them: CORRUPT_MESSAGE is retried, INVALID_RECORD is not, and after MESSAGE_TOO_LARGE a Java
+producer splits the batch.
 
-`check_produced` is on the path of every produced batch. It asks one plain question after another,
-of locals, without calls, tables or tuples between them, to stay near half a microsecond beside
-the CRC.
+`check_produced` is on the path of every produced batch. It is a plain series of conditions on
+locals, without calls, tables or tuples between them, to stay near half a microsecond beside the
+CRC.
 """
 
 from collections.abc import Generator, Iterator
@@ -42,23 +42,23 @@ NO_LIMIT: Final = MAX_INT64
 DEFAULT_MAX_BATCH_BYTES: Final = 1_048_588
 DEFAULT_TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000
 # A batch of the default size at a ratio of 64, beyond what records with keys compress to; it bounds
-# what one produced batch may cost a broker that must look inside.
+# the cost of unpacking one produced batch.
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final = 64 * 2**20
 
-# Records and headers that are looked at in one batch: more than three times the smallest records
-# that fit into 1 MB. They take half a second to five of one broker's time, in slices of a few
-# milliseconds; without a limit, a few KiB of zstd that say 64 MiB of headers would take minutes.
+# Records and headers checked in one batch: more than three times the smallest records that fit into
+# 1 MB. They take half a second to five of one broker's time, in slices of a few milliseconds;
+# without a limit, a few KiB of zstd that say 64 MiB of headers would take minutes.
 MAX_INSPECTED_PARTS: Final = 500_000
-# What is looked at on the spot: half a millisecond, or 2.5 ms of the slowest that can be written.
-# A lane and the regular way behind it may both begin with the same batch.
+# The limits of an immediate check: half a millisecond, or 2.5 ms for the slowest input. A lane and
+# the regular path behind it may both begin with the same batch.
 MAX_PARTS_AT_ONCE: Final = 500
 MAX_BYTES_AT_ONCE: Final = 2**20
 
-# What a producer may say about its batch; the broker stamps times and the cleaner sets horizons.
+# Attributes that a producer may set; the broker stamps times and the cleaner sets horizons.
 _PRODUCER_ATTRIBUTES: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
 
-# Bound once: to look them up takes a fifteenth of `check_produced`.
+# Bound once: looking them up takes a fifteenth of `check_produced`.
 _unpack_header = HEADER.unpack_from
 _new_batch = Batch.__new__
 
@@ -73,10 +73,10 @@ _LZ4_PLAIN: Final = 0x60
 
 
 class Origin(Enum):
-    """Who appends on a leader."""
+    """The writer that appends on a leader."""
 
     CLIENT = "client"
-    # May write control batches, and is believed to have put a key and a time into each record.
+    # May write control batches, and is trusted to set a key and a time in each record.
     COORDINATOR = "coordinator"
 
 
@@ -84,14 +84,14 @@ CLIENT: Final = Origin.CLIENT
 
 
 class NeedsInspection(Exception):
-    """The batch may be sound, and to look into it takes too long for one turn of an event loop.
+    """The batch may be valid, but checking its records takes too long for one turn of the loop.
 
-    Whoever appends calls `inspecting` with the topic's rules, and appends again once it has ended.
+    The caller runs `inspecting` with the topic's rules, and appends again once it has ended.
     """
 
 
 class Wanted(NamedTuple):
-    """What a topic's rules ask of single records: a key, and a time in a window."""
+    """A topic's rules for single records: a key, and a time in a window."""
 
     are_keys_required: bool = False
     oldest_ms: int = -NO_LIMIT
@@ -103,7 +103,7 @@ ANY_RECORD: Final = Wanted()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRules:
-    """What a topic's configuration asks of a produced batch. Made once per configuration change."""
+    """A topic's rules for a produced batch. Made once per configuration change."""
 
     max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -112,11 +112,11 @@ class ProduceRules:
     # A compacted topic keeps the last record of each key, so a record without one is refused.
     are_keys_required: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
-    # The newest timestamp accepted is now + this; no limit where the broker stamps.
+    # The newest accepted timestamp is now + this; no limit if the broker stamps.
     newest_after_ms: int = field(init=False)
-    # More records than this cannot lie in a compressed body.
+    # The most records that fit into a compressed body.
     max_packed_records: int = field(init=False)
-    # Whether single records must be seen: the header holds neither keys nor the oldest timestamp.
+    # Whether single records are checked: the header has neither keys nor the oldest timestamp.
     looks_inside: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,9 +136,9 @@ def check_produced(
     origin: Origin = CLIENT,
     inspected: ProduceRules | None = None,
 ) -> Batch:
-    """Accept the records of one partition of a produce request: exactly one sound v2 batch.
+    """Check the records of one partition of a produce request: exactly one valid v2 batch.
 
-    `inspected` are the rules by which its single records were found sound before.
+    `inspected` are the rules by which its single records have already passed.
     """
     size = len(buffer)
     if size < HEADER_SIZE:
@@ -188,14 +188,14 @@ def check_produced(
     # Only a compressed batch may hold more records than find room in its bytes.
     if count * MIN_RECORD_SIZE > size - HEADER_SIZE:
         _check_count(batch, rules)
-    # Most batches carry no attribute or one of the oldest codecs, and are spared the call.
+    # Most batches have no attribute or one of the oldest codecs, and are spared the call.
     if attributes >= _LZ4 or attributes < 0:
         _check_attributes(batch, origin)
     if producer_id != NO_PRODUCER_ID:
         _check_producer(batch)
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
         raise _bad_timestamp(batch, rules, now_ms)
-    # Of a client, since it may not write control batches, whose records are not a topic's.
+    # For clients only: they cannot write control batches, whose records are exempt.
     if rules.looks_inside and origin is CLIENT and inspected is not rules:
         _check_inside(batch, rules, now_ms)
     return batch
@@ -204,9 +204,9 @@ def check_produced(
 def inspecting(
     records: memoryview, rules: ProduceRules, now_ms: int
 ) -> Generator[None, None, None]:
-    """Look at all records of a batch for which `check_produced` asked that, in short steps.
+    """Check all records of a batch that raised NeedsInspection, in short steps.
 
-    The records must stay what they are until the end.
+    The buffer must not change until the end.
     """
     yield from _checking(
         Batch(records),
@@ -217,7 +217,7 @@ def inspecting(
 
 
 def check_replicated(buffer: memoryview, *, expected_offset: int) -> list[Batch]:
-    """Accept what a leader sent: whole batches, unharmed, in order, none of them known already.
+    """Check a leader's records: whole batches, intact, in order, and none of them known.
 
     Offsets may have gaps, which compaction leaves, but never go back; nor do leader epochs.
     """
@@ -229,7 +229,7 @@ def check_replicated(buffer: memoryview, *, expected_offset: int) -> list[Batch]
         if offsets < 1 or not 0 <= batch.record_count <= offsets:
             raise _corrupt(batch, f"{batch.record_count} records in {offsets} offsets")
         body_size = batch.size - HEADER_SIZE
-        # What the leader took must be taken, but it cannot have taken these.
+        # Batches that a leader accepted must be accepted here, but it cannot have accepted these.
         if not batch.is_compressed and batch.record_count * MIN_RECORD_SIZE > body_size:
             raise _corrupt(batch, f"{batch.record_count} records in {body_size} bytes")
         if batch.next_offset > MAX_INT64:
@@ -251,12 +251,11 @@ def check_records(
     max_parts: int = MAX_INSPECTED_PARTS,
     wanted: Wanted = ANY_RECORD,
 ) -> None:
-    """Open a produced batch: each record well formed, offset deltas 0, 1, 2, …, and as wanted.
+    """Check the records of a produced batch: well formed, offset deltas 0, 1, 2, …, and as wanted.
 
-    RecordsRefused names all records without a key that they need, or with a time outside.
-
-    The reader refuses lying lengths, counts and offsets. Under a right CRC they are what the
-    producer wrote, so they are invalid rather than corrupt: sent again, they would lie again.
+    RecordsRefused names all records without a key that they need, or with a time outside. The
+    reader refuses wrong lengths, counts and offsets. Under a right CRC the producer wrote them so,
+    and they are invalid rather than corrupt: a retry would not change them.
     """
     for _pause in _checking(batch, max_bytes=max_bytes, max_parts=max_parts, wanted=wanted):
         pass
@@ -328,9 +327,9 @@ def _check_attributes(batch: Batch, origin: Origin) -> None:
 
 
 def _check_lz4(body: memoryview) -> None:
-    """Refuses frames that Java's consumers cannot read: all others would, and the topic be stuck.
+    """Refuse frames that only Java's consumers cannot read, which would block the topic for those.
 
-    Looks at the frame's first bytes only: its magic, version 1, and blocks that stand alone.
+    Checks the frame's first bytes only: its magic, version 1, and independent blocks.
     """
     if len(body) < _LZ4_HEAD or bytes(body[:4]) != _LZ4_MAGIC:
         raise _invalid("records said to be lz4 do not begin with an lz4 frame")
@@ -346,7 +345,7 @@ def _check_producer(batch: Batch) -> None:
         raise _invalid(f"producer id {batch.producer_id} is less than {NO_PRODUCER_ID}, none")
     if batch.producer_epoch < 0:
         raise _invalid(f"producer {batch.producer_id} has epoch {batch.producer_epoch}")
-    # Markers are written on behalf of a producer and take none of its sequence numbers.
+    # Markers are written on behalf of a producer and use none of its sequence numbers.
     if batch.base_sequence < 0 and not batch.is_control:
         raise _invalid(f"producer {batch.producer_id} has base sequence {batch.base_sequence}")
 
@@ -386,7 +385,7 @@ def _bad_timestamp(batch: Batch, rules: ProduceRules, now_ms: int) -> KafkaError
     timestamp = batch.max_timestamp
     if timestamp < NO_TIMESTAMP:
         return _invalid(f"max timestamp {timestamp} is less than {NO_TIMESTAMP}, none")
-    # Which records they are is told where one look tells it; else the header says enough.
+    # List the records if an immediate check finds them; else the header is enough.
     try:
         _check_inside(batch, rules, now_ms)
     except RecordsRefused as error:
