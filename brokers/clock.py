@@ -1,8 +1,7 @@
-"""The only reader of time in brokers.
+"""Reads the time, for all of brokers.
 
-Everything else is given a clock, or the time itself, so that a test or the simulator decides
-what time it is. Wall time stamps what others will read (records, files); monotonic time measures
-waits and never goes back.
+Other modules get a clock, or the time itself, so that a test or the simulator controls the time.
+Wall time is for timestamps in records and files; monotonic time measures waits and never goes back.
 """
 
 import time
@@ -24,9 +23,9 @@ class SystemClock:
 
     __slots__ = ()
 
-    # The function itself: it is asked several times for each request.
+    # The function itself: it is called several times for each request.
     monotonic = staticmethod(time.monotonic)
-    # For processes of their own that keep to a pace; nothing that a loop runs may call it.
+    # For separate processes that keep to a pace; code on an event loop must not call it.
     sleep = staticmethod(time.sleep)
 
     def now_ms(self) -> int:
@@ -34,7 +33,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move. One thread only."""
+    """A clock that moves only by explicit calls. One thread only."""
 
     __slots__ = ("_monotonic_ms", "_now_ms")
 
@@ -54,5 +53,5 @@ class ManualClock:
         self._monotonic_ms += milliseconds
 
     def set_wall(self, now_ms: int) -> None:
-        """Move the wall time alone, also backwards, as an operator or NTP may."""
+        """Set the wall time alone, also backwards, as an operator or NTP may."""
         self._now_ms = now_ms

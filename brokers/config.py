@@ -1,7 +1,7 @@
-"""The only reader of the environment in brokers: what a process is told when it is started.
+"""Reads the environment, for all of brokers: the settings of a process at its start.
 
-Values only; what a setting means is known where it is used. A setting that makes no sense is a
-`ConfigError`, whose sentence names the variable, the value and what would do.
+Values only; the modules that use a setting define its meaning. An invalid setting is a
+`ConfigError`, whose sentence names the variable, the value and valid values.
 """
 
 import json
@@ -13,20 +13,20 @@ from typing import Final
 
 DEFAULT_BIND: Final = "127.0.0.1"
 MAX_PORT: Final = 65_535
-# To bind to, not to go to.
+# Valid to bind to, not to connect to.
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the rule is about binding to it
 
-# Kafka's defaults, by its names. A broker is given others in SAMSA_DEFAULTS, the carrier between a
-# supervisor and its brokers; a user says them with `--set` or in the home's broker.properties.
+# Kafka's defaults, by its names. SAMSA_DEFAULTS carries other values from a supervisor to its
+# brokers; users set them with `--set` or in the home's broker.properties.
 CONNECTIONS_MAX_IDLE_MS: Final = "connections.max.idle.ms"
 MAX_CONNECTIONS: Final = "max.connections"
 MAX_CONNECTIONS_PER_IP: Final = "max.connections.per.ip"
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
-# Ours: how long one request may take to arrive. A client gives up on a request after 30 s, and on
-# delivering a record after 120 s, so what arrives more slowly is of no use to anyone.
+# Samsa's own: how long one request may take to arrive. A client gives up on a request after 30 s,
+# and on delivering a record after 120 s, so requests that arrive more slowly are useless.
 FRAME_MAX_MS: Final = "samsa.frame.max.ms"
-# Ours: how many bytes of log files a second one search on the inspection port reads. A disk gives
-# ten times as much, and a consumer that reads from it must not feel a search.
+# Samsa's own: how many bytes of log files a second one search on the inspection port reads. A disk
+# delivers ten times as much, and a search must not slow down consumers that read from it.
 SEARCH_BYTES_PER_SECOND: Final = "samsa.search.bytes.per.second"
 NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -41,24 +41,24 @@ NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
 
 
 class ConfigError(Exception):
-    """What the process was told makes no sense; the message is for whoever started it."""
+    """An invalid setting of the process; the message is for the operator who started it."""
 
 
 def environment() -> dict[str, str]:
-    """A copy of the environment, for those who start other processes."""
+    """Return a copy of the environment, for starting other processes."""
     return dict(os.environ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """How one broker process is set up. `defaults` are Kafka's broker configs that were given."""
+    """The settings of one broker process. `defaults` are the given Kafka broker configs."""
 
     agent_socket: str
     log_dir: str
-    wanted_id: int = -1  # of a new log dir, if nobody in the cluster has it; -1: any
+    wanted_id: int = -1  # of a new log dir, if it is free in the cluster; -1: any
     bind: str = DEFAULT_BIND
-    port: int = 0  # 0: any that is free
-    advertise: str = ""  # the host that clients are told; empty: `bind`, or this machine's name
+    port: int = 0  # 0: any free port
+    advertise: str = ""  # the host in clients' metadata; empty: `bind`, or this machine's name
     inspection_port: int = 0
     secret_file: str = ""  # keys to the inspection port; empty: it stays closed
     metrics_secret_file: str = ""  # keys to its metrics only
@@ -67,13 +67,13 @@ class BrokerConfig:
 
     @property
     def advertised_host(self) -> str:
-        """Where clients are told to come; never an address that means all of this machine's."""
+        """The host for clients; never an address that stands for all of this machine's."""
         if self.advertise or self.bind not in EVERYWHERE:
             return self.advertise or self.bind
         return os.uname().nodename
 
     def number(self, key: str) -> int:
-        """A numeric broker config of the table above."""
+        """Return a numeric broker config of the table above."""
         text = self.defaults.get(key)
         if text is None:
             return NUMBERS[key]
@@ -84,7 +84,7 @@ class BrokerConfig:
 
 
 def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
-    """What the environment says a broker should be."""
+    """Read a broker's settings from the environment."""
     source = os.environ if environ is None else environ
     return BrokerConfig(
         agent_socket=_required(source, "SAMSA_AGENT_SOCKET", "the path of the agent's socket"),
@@ -102,7 +102,7 @@ def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
 
 
 def broker_defaults(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Return the broker configs that the environment carries, not checked yet."""
+    """Return the broker configs in the environment, unchecked."""
     name = "SAMSA_DEFAULTS"
     text = (os.environ if environ is None else environ).get(name, "")
     if not text:

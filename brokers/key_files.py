@@ -1,7 +1,7 @@
-"""Files of keys: an agent writes them, every other process of the home reads them.
+"""Reads and writes files of keys: an agent writes them, every other process of the home reads.
 
-A file has one key to a line, and at most two. The first is the one to show and to sign with; the
-second is accepted as well. A reader looks at the file again when it uses a key, so a rotation needs
+A file has one key per line, and at most two. The first is used to authenticate and to sign; the
+second is accepted as well. A reader checks the file again when it uses a key, so a rotation needs
 no restart.
 """
 
@@ -11,27 +11,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-# A file is looked at this often at most: it costs a system call, and a rotation waits longer than
-# this before it uses a new key.
+# The shortest time between two checks of a file: a check costs a system call, and a rotation waits
+# longer than this before it uses a new key.
 LOOK_SECONDS: Final = 1.0
 MAX_KEYS: Final = 2
-# Of a key and of a file: ours have 67 characters; a file of another thing is not read whole.
+# Samsa's keys have 67 characters; an unrelated large file is not read whole.
 MAX_KEY_BYTES: Final = 512
 MAX_FILE_BYTES: Final = 2 * (MAX_KEY_BYTES + 1)
 OWNER_ONLY: Final = 0o600
 
 
 class KeyFile:
-    """The keys of one file, as they are now. Holds what it read while the file cannot be read.
+    """The current keys of one file. Keeps the last ones while the file cannot be read.
 
-    An empty path is a file that is never there.
+    An empty path stands for a missing file.
     """
 
     def __init__(self, path: Path, *, monotonic: Callable[[], float]) -> None:
         self.path = path
         self._monotonic = monotonic
         self._keys: tuple[str, ...] = ()
-        # Which file was read: its number changes when another one takes its name.
+        # Identifies the file: its number changes when another file replaces it.
         self._stamp: tuple[int, int, int] | None = None
         self._look_at: float | None = None
 
@@ -39,7 +39,7 @@ class KeyFile:
         return f"KeyFile({str(self.path)!r})"
 
     def keys(self) -> tuple[str, ...]:
-        """Return the keys, the one to use first; none where there has been no such file yet."""
+        """Return the keys, the preferred one first; empty if there has been no such file yet."""
         now = self._monotonic()
         if self._look_at is None or now >= self._look_at:
             self._look_at = now + LOOK_SECONDS if self._keys else None
@@ -58,9 +58,9 @@ class KeyFile:
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the keys of a file; OSError where there is none, ValueError where it is no such file.
+    """Return the keys of a file; OSError if it is missing, ValueError if it is invalid.
 
-    The message of neither holds anything of what the file says.
+    Neither message contains any of the file's content.
     """
     with path.open("rb") as file:
         text = file.read(MAX_FILE_BYTES + 1)
@@ -71,7 +71,7 @@ def read_keys(path: Path) -> tuple[str, ...]:
 
 
 def write_keys(path: Path, keys: tuple[str, ...]) -> None:
-    """Replace a file of keys, whole or not at all, for the owner of the home alone."""
+    """Replace a file of keys atomically, readable for the owner of the home only."""
     assert 1 <= len(keys) <= MAX_KEYS, f"a file has one key or {MAX_KEYS}, not {len(keys)}"
     assert all(len(key) <= MAX_KEY_BYTES and not key.split()[1:] for key in keys), "a key is a word"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,6 +81,6 @@ def write_keys(path: Path, keys: tuple[str, ...]) -> None:
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write("".join(f"{key}\n" for key in keys))
         file.flush()
-        # Before it has its name: a power cut must not leave an empty file of keys.
+        # Sync before the rename: a power failure must not leave an empty file of keys.
         os.fsync(file.fileno())
     draft.replace(path)

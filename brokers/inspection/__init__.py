@@ -1,1 +1,1 @@
-"""The client's side of a broker's inspection port; knows no broker's inside."""
+"""The client's side of a broker's inspection port; imports no internals of the broker."""

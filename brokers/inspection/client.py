@@ -1,7 +1,7 @@
-"""Asks a broker's inspection port, from the console, a collector or a command.
+"""Requests pages of a broker's inspection port, for the console, a collector or a command.
 
-Blocking, with a deadline on every call; Django-free, and of the broker it knows the address and the
-secret only. One object keeps one connection, and opens a new one when the broker has dropped it.
+Blocking, with a deadline on every call; Django-free, and needs only the broker's address and
+secret. One object keeps one connection, and opens a new one when the broker has dropped it.
 """
 
 import http.client
@@ -14,26 +14,26 @@ from typing import Any, Final, Protocol, Self
 from urllib.parse import quote
 
 DEADLINE_SECONDS: Final = 5.0
-# A snapshot of 100,000 partitions takes some 8 MB, one of 200,000 groups and as many offsets 30 MB;
-# more than this is no broker of ours.
+# A snapshot of 100,000 partitions takes about 8 MB, one of 200,000 groups and as many offsets 30
+# MB; a larger page cannot come from a broker of Samsa.
 MAX_PAGE_BYTES: Final = 256 * 1024 * 1024
-# A broker that searches says how far it is four times a second, or is reading one large batch.
+# A searching broker reports progress four times a second, except while it reads one large batch.
 SEARCH_DEADLINE_SECONDS: Final = 30.0
 # Key, value and headers with 1 MiB each, as text.
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-# Places of one question about times: a broker takes 500 of them, in 16 KiB of address and headers.
+# Places of one request for times: a broker takes 500 of them, in 16 KiB of address and headers.
 MAX_PLACES: Final = 500
 MAX_TARGET_BYTES: Final = 8 * 1024
 
 
-# Both directions of a connection, as the `socket` module has it.
+# Both directions of a connection, as in the `socket` module.
 SHUT_BOTH: Final = 2
 
 
 class InspectionFailed(Exception):
-    """A broker did not answer as it should; the message names it and says what was wrong.
+    """A wrong response of a broker, or none; the message names the broker and the fault.
 
-    `status` is HTTP's, where the broker has refused.
+    `status` is HTTP's if the broker has refused.
     """
 
     def __init__(self, message: str, *, status: int = 0) -> None:
@@ -42,9 +42,9 @@ class InspectionFailed(Exception):
 
 
 class Inspection:
-    """The inspection port of one broker. Not safe for threads.
+    """The inspection port of one broker. Not thread-safe.
 
-    A client that lives longer than a rotation gives a function as `secret`, which is called for
+    A client that outlives a rotation of keys passes a function as `secret`, which is called for
     every page.
     """
 
@@ -77,16 +77,16 @@ class Inspection:
         self._connection.close()
 
     def is_serving(self) -> bool:
-        """Whether the broker has registered and serves data."""
+        """Tell whether the broker has registered and serves data."""
         status, _page = self._get("/health", {200, 503})
         return status == 200
 
     def metrics(self) -> str:
-        """Prometheus's text."""
+        """Return the metrics as Prometheus text."""
         return self._get("/metrics", {200})[1].decode()
 
     def feed(self) -> Mapping[str, Any]:
-        """What has happened since the last call: a snapshot the first time, steps after that."""
+        """Return the changes since the last call: a snapshot the first time, steps after that."""
         _status, page = self._get(f"/feed?run={self._run}&since={self._number}", {200})
         try:
             told = json.loads(page)
@@ -97,10 +97,10 @@ class Inspection:
         return answer
 
     def times(self, places: Sequence[tuple[str, int, int]]) -> list[int | str | None]:
-        """When the first record at or behind each place was written, in milliseconds.
+        """Return the write times of the first records at or behind each place, in milliseconds.
 
-        A place is a topic, an index and an offset. None: there is none; a sentence: why the broker
-        cannot tell, mostly because it does not lead the partition.
+        A place is a topic, an index and an offset. None: there is no record; a text: why the broker
+        has no answer, mostly because it does not lead the partition.
         """
         found: list[int | str | None] = []
         for target, number in _questions(places):
@@ -122,19 +122,19 @@ class Inspection:
         *,
         on_open: Callable[[Callable[[], None]], None] | None = None,
     ) -> Iterator[Mapping[str, Any]]:
-        """Ask for records of one partition that match; yield lines as the broker sends them.
+        """Search records of one partition; yield lines as the broker sends them.
 
         `docs/howto/inspect-a-broker.md` has the form of questions and lines. The search ends when
-        the iterator is closed. It has a connection of its own, so that others may be asked for
-        meanwhile; InspectionFailed also where the search itself failed. `on_open` is given a
-        function that ends the search from another thread, also while this one waits for a line.
+        the iterator is closed. It has a connection of its own, so that other pages can be requested
+        meanwhile; InspectionFailed also if the search itself failed. `on_open` gets a function that
+        ends the search from another thread, also while this one waits for a line.
         """
         host, port = self._connection.host, self._connection.port
         connection = http.client.HTTPConnection(host, port, timeout=SEARCH_DEADLINE_SECONDS)
         try:
             connection.connect()
             if on_open is not None:
-                # The connection lets go of its socket once the answer begins.
+                # The connection drops its socket once the response begins.
                 on_open(partial(_shut, connection.sock))
             connection.request("POST", "/search", json.dumps(question), self._headers())
             response = connection.getresponse()
@@ -184,7 +184,7 @@ class Inspection:
         try:
             return self._exchange(target)
         except (http.client.RemoteDisconnected, ConnectionError):
-            # A connection that was idle may have been dropped meanwhile, which says nothing yet.
+            # The broker may have dropped an idle connection; that alone is no failure.
             self._connection.close()
             if is_fresh:
                 raise
@@ -214,7 +214,7 @@ def _shut(connected: _Socket) -> None:
 
 
 def _questions(places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
-    """Targets that a broker takes, each with the number of places in it."""
+    """Yield targets that a broker accepts, each with the number of places in it."""
     target, number = "", 0
     for topic, index, offset in places:
         place = f"at={quote(topic)}:{index}:{offset}"

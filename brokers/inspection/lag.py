@@ -1,8 +1,8 @@
-"""How far groups are behind, in records and in time, as the feeds of all brokers tell it.
+"""Computes the lag of groups, in records and in time, from the feeds of all brokers.
 
-Knows brokers by their inspection ports only. What a group has committed is told by its coordinator,
-where a partition ends by the partition's leader, and both may be any broker; only a leader is asked
-when a record was written, and only where somebody is behind it.
+Uses the brokers' inspection ports only. A group's committed offsets come from its coordinator, a
+partition's end from its leader, and both may be any broker; only a leader is asked for the time of
+a record, and only if a group is behind it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from brokers.inspection.client import InspectionFailed
 
-# Places of which one broker is asked in one refresh. Each may have it open a batch, so that these
-# take it some tenths of a second at worst; the others keep what was found earlier.
+# Places that one broker is asked for in one refresh. Each may make it open a batch, so this many
+# take it some tenths of a second at worst; the others keep their earlier result.
 MAX_ASKED: Final = 2_000
 
 # topic, index; and with an offset
@@ -22,7 +22,7 @@ CommitKey: TypeAlias = tuple[str, str, int]
 
 
 class Watched(Protocol):
-    """What is asked of a broker; `brokers.inspection.client.Inspection` is one."""
+    """The interface to a broker; `brokers.inspection.client.Inspection` implements it."""
 
     @property
     def name(self) -> str: ...
@@ -34,23 +34,23 @@ class Watched(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """A group as its coordinator tells of it."""
+    """A group as reported by its coordinator."""
 
     group: str
     type: str
     state: str
     epoch: int  # or the generation of a classic one
     members: int
-    rebalances: int  # since the coordinator took the group over
+    rebalances: int  # since the coordinator loaded the group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """How far a group is behind in a partition.
+    """The lag of a group in a partition.
 
-    `end`, where the partition's readable records end, and `records` are None where no broker tells
-    of the partition; `ms`, how old the next record was, where its time is not known. `is_lost`: the
-    committed offset is no longer in the log, and the lag counts from the first one that is.
+    `end`, the end of the partition's readable records, and `records` are None if no broker reports
+    the partition; `ms`, the age of the next record, is None if its time is not known. `is_lost`:
+    the committed offset is no longer in the log, and the lag counts from the first one that is.
     """
 
     group: str
@@ -66,7 +66,7 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """A partition as its leader told of it at `ms` of its own clock."""
+    """A partition as its leader reported it at `ms` of its own clock."""
 
     start: int
     high_watermark: int
@@ -74,27 +74,27 @@ class _Bounds:
 
 
 class LagBoard:
-    """Not safe for threads. `refresh` asks the brokers; the rest tells what they said."""
+    """Not thread-safe. `refresh` asks the brokers; the other methods return the results."""
 
     def __init__(self, brokers: Iterable[Watched]) -> None:
         self._brokers = [_BrokerView(broker) for broker in brokers]
-        # When a record was written, by where it was looked for, None where nobody could tell; what
-        # was asked longest ago first.
+        # The write time of the record at each place, None if it is unknown; the place that was
+        # asked longest ago comes first.
         self._times: dict[Place, int | None] = {}
 
     def refresh(self) -> None:
-        """Brings all up to date. A broker that does not answer is left out until it does."""
+        """Update everything. A broker that does not answer is left out until it does."""
         for view in self._brokers:
             view.refresh()
         self._refresh_times()
 
     @property
     def failures(self) -> dict[str, str]:
-        """What was wrong at the last refresh, by broker."""
+        """The failures of the last refresh, by broker."""
         return {view.name: view.failure for view in self._brokers if view.failure}
 
     def groups(self) -> list[GroupState]:
-        """All groups, by name."""
+        """Return all groups, by name."""
         found = {row[0]: row for view in self._present() for row in view.groups.values()}
         return [
             GroupState(
@@ -111,14 +111,14 @@ class LagBoard:
         ]
 
     def lags(self) -> list[PartitionLag]:
-        """Of each group, the partitions in which it has committed, in their order."""
+        """Return each group's partitions with committed offsets, in order."""
         bounds = self._bounds()
         return [
             self._lag(key, commit, bounds.get(key[1:])) for key, commit in sorted(self._commits())
         ]
 
     def _present(self) -> Iterator["_BrokerView"]:
-        """The views that can be trusted; where two tell of the same, the newest goes last."""
+        """Yield the views without failure; of two that report the same, the newest comes last."""
         return iter(
             sorted((view for view in self._brokers if not view.failure), key=lambda view: view.ms)
         )
@@ -141,7 +141,7 @@ class LagBoard:
         ms: int | None = None
         if bounds is not None:
             following = max(committed, bounds.start)
-            # A commit beyond the end is of a log that was cut, and waits for nothing.
+            # A commit beyond the end is of a log that was cut; there is no lag.
             records = max(0, bounds.high_watermark - following)
             written_ms = self._times.get((topic, index, following))
             if records == 0:
@@ -170,18 +170,18 @@ class LagBoard:
                 wanted[topic, index, max(committed, here.start)] = None
         self._times = {place: ms for place, ms in self._times.items() if place in wanted}
         unknown = [place for place in wanted if place not in self._times]
-        # What is known is asked again in turn: its topic may be another one of the same name.
+        # Known places are asked again in turn: the topic may be another one of the same name.
         in_turn = [*unknown, *self._times]
         for view in self._present():
             asked = [place for place in in_turn if place[:2] in view.partitions][:MAX_ASKED]
             for place, ms in zip(asked, view.times(asked), strict=False):
-                # One of which no time can be told has its turn again like the others, not sooner.
+                # Places without a known time wait for their turn like the others.
                 self._times.pop(place, None)
                 self._times[place] = ms if isinstance(ms, int) else None
 
 
 class _BrokerView:
-    """What one broker has told, put together from its feed."""
+    """The state of one broker, combined from its feed."""
 
     def __init__(self, broker: Watched) -> None:
         self.name = broker.name
@@ -208,7 +208,7 @@ class _BrokerView:
                 self._take(step)
 
     def times(self, places: Sequence[Place]) -> list[int | str | None]:
-        """What the broker says of each; nothing at all where it does not answer."""
+        """Return the broker's result for each place; empty if it does not answer."""
         try:
             return self._broker.times(places) if places else []
         except InspectionFailed as error:
@@ -216,7 +216,7 @@ class _BrokerView:
             return []
 
     def _take(self, told: Mapping[str, Any]) -> None:
-        # A broker of an older release tells nothing of groups.
+        # A broker of an older release reports no groups.
         for topic, index in told.get("gone", ()):
             self.partitions.pop((topic, index), None)
         for group in told.get("groups_gone", ()):

@@ -1,1 +1,1 @@
-"""The partitions that a broker has: who leads them, how far readers may see, and who waits."""
+"""The partitions of a broker: leadership, readable offsets, and waiting requests."""

@@ -1,7 +1,7 @@
-"""Flushes all logs side by side, for the last time before they are closed.
+"""Flushes all logs in parallel, for the last time before they are closed.
 
-Knows no leaders: by now nobody appends, and who waited has been answered. A log that cannot be
-flushed here is left to its close, which finds out why.
+Has no leadership: there are no more appends or waiting requests by now. A log that cannot be
+flushed here is left to its `close`, which reports the error.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from brokers.storage.log import PartitionLog
 
 
 class _LastFlush:
-    """To the flusher, a log to be flushed."""
+    """A log to be flushed, for the flusher."""
 
     is_flush_early: Final = False
 
@@ -35,11 +35,11 @@ class _LastFlush:
 
 
 async def flush_last(logs: Iterable[PartitionLog], flusher: Flusher) -> None:
-    """Brings to the disk what the logs need for a quick start; `flusher` is stopped before it."""
+    """Flush the files that speed up the next start; `flusher` must be stopped before."""
     try:
         flusher.start()
     except OSError:
-        return  # no descriptor left for it: closing them one by one takes no more
+        return  # no free descriptor: closing them one by one needs no further one
     for log in logs:
         flusher.ask(_LastFlush(log))
     await flusher.stop()

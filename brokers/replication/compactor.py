@@ -1,9 +1,8 @@
-"""Compaction in a running broker: which log is cleaned next, and what becomes of the result.
+"""Runs compaction in a broker: picks the next log to clean, and applies the result.
 
-Knows when and in which order; what is due stands in `brokers.storage.compaction`, the work is done
-by a process that somebody else runs, one at a time, and the new files come into the log by way of
-an `Exchange`. A result counts only for the log that it was made of: once the topic is gone, led by
-another, cut, or not compacted any more, it is thrown away.
+`brokers.storage.compaction` decides what is due, `run_worker` runs one process at a time, and an
+`Exchange` moves the new files into the log. A result is valid only for the log that it was made of:
+it is dropped once the topic is gone, led by another broker, cut, or no longer compacted.
 """
 
 import asyncio
@@ -22,22 +21,22 @@ from brokers.storage.cleaning import CleaningFailed, Result, drop_leftovers
 from brokers.storage.compaction import Cleaning
 from brokers.storage.errors import LogDirFailed, StorageCorrupt, StorageError
 
-# Kafka's log.cleaner.backoff.ms: between two looks while nothing is due.
+# Kafka's log.cleaner.backoff.ms: the pause between two checks while nothing is due.
 BACKOFF_SECONDS: Final = 15.0
-# Looking through all logs costs some milliseconds.
+# Checking all logs takes some milliseconds.
 LEAST_BACKOFF_SECONDS: Final = 0.1
-# A log that failed so often is left alone until the next start: an operator has to look at it.
+# After so many failures a log is skipped until the next start: an operator has to look at it.
 MAX_FAILURES: Final = 3
-# How soon a worker is stopped whose log is gone.
+# The delay until a worker is stopped whose log is gone.
 LOOK_SECONDS: Final = 0.5
 
-# Takes a job and comes back with the result, or with WorkerFailed; cancelled, it leaves nothing
+# Runs a job and returns its result, or raises WorkerFailed; once cancelled, no process is left
 # running.
 RunWorker: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 
 class WorkerFailed(StorageError):
-    """There is no result; `is_refused` if the disk was full or descriptors were short."""
+    """The worker had no result; `is_refused` if the disk was full or descriptors were short."""
 
     def __init__(self, reason: str, *, is_refused: bool = False) -> None:
         super().__init__(f"the process gave no result: {reason}")
@@ -45,7 +44,7 @@ class WorkerFailed(StorageError):
 
 
 class Counts(Protocol):
-    """What is told about cleaning."""
+    """Metrics of cleaning."""
 
     cleaned_bytes: int
     cleaner_seconds: float
@@ -71,13 +70,13 @@ class Compactor:
         self._counts = counts
         self._backoff_seconds = max(backoff_seconds, LEAST_BACKOFF_SECONDS)
         self._failures: dict[Partition, int] = {}
-        # How often in a row a log was tried in vain, for whatever reason: others go first.
+        # Consecutive failed tries of a log, for any reason: other logs go first.
         self._in_vain: dict[Partition, int] = {}
-        # When the first tombstone may go that the last cleaning of a log has left.
+        # When the first tombstone may be removed that the last cleaning of a log has left.
         self._horizons: dict[Partition, int] = {}
 
     async def run(self) -> None:
-        """Goes on until it is cancelled, or until the log dir has failed."""
+        """Run until it is cancelled, or until the log dir has failed."""
         while True:
             await asyncio.sleep(self._backoff_seconds)
             try:
@@ -88,7 +87,7 @@ class Compactor:
                 return
 
     async def clean_next(self) -> bool:
-        """Cleans the log whose turn it is; False if none is due, or the one that was failed."""
+        """Clean the next log in order; False if none is due, or the one tried has failed."""
         found = await self._next()
         if found is None:
             return False
@@ -114,7 +113,7 @@ class Compactor:
         return True
 
     async def _next(self) -> tuple[Partition, Cleaning] | None:
-        """The dirtiest of the logs that are due, and have not been tried in vain."""
+        """Return the dirtiest log that is due, those without failed tries first."""
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         found: tuple[Partition, Cleaning] | None = None
         rank = (0, 0.0)
@@ -133,7 +132,7 @@ class Compactor:
         return found
 
     def _learns_age(self, partition: Partition) -> bool:
-        """Whether there was more to read before a plan is made; errors are left to the plan."""
+        """Read more of a log's age for the plan; False if done. The plan raises errors."""
         first_dirty = self._log_dir.first_dirty((partition.topic, partition.index))
         with suppress(KafkaError, StorageCorrupt):
             return partition.log.learn_age(first_dirty)
@@ -156,7 +155,7 @@ class Compactor:
             return None
 
     async def _result(self, partition: Partition, cleaning: Cleaning) -> Result | None:
-        """What the worker made of it; None once it would count for nothing."""
+        """Return the worker's result; None as soon as it would be void."""
         began = self._clock.monotonic()
         worker = asyncio.ensure_future(self._run_worker(encode_job(cleaning)))
         try:
@@ -169,7 +168,7 @@ class Compactor:
         except StorageError:
             if self._counts_for(partition, cleaning):
                 raise
-            return None  # Its files went away under the worker.
+            return None  # Its files were removed during its run.
         finally:
             worker.cancel()
             with suppress(asyncio.CancelledError, StorageError):
@@ -177,7 +176,7 @@ class Compactor:
             self._counts.cleaner_seconds += self._clock.monotonic() - began
 
     async def _exchange(self, partition: Partition, cleaning: Cleaning, result: Result) -> bool:
-        """Puts what was cleaned in its place, oldest first; False if the log has changed."""
+        """Move the cleaned files into the log, oldest first; False if the log has changed."""
         loop = asyncio.get_running_loop()
         for group in result.groups:
             ended: asyncio.Future[Outcome] = loop.create_future()
@@ -202,7 +201,7 @@ class Compactor:
         return True
 
     def _failed(self, partition: Partition, error: KafkaError | StorageError) -> None:
-        """Takes note of a failure; one for want of room says nothing about the log."""
+        """Count a failure; one for want of room is not the log's fault."""
         self._replicas.report("log.not_cleaned", error)
         if isinstance(error, KafkaError) or (isinstance(error, WorkerFailed) and error.is_refused):
             return
@@ -213,7 +212,7 @@ class Compactor:
             self._replicas.report("log.uncleanable", given_up)
 
     def _drop_leftovers(self, partition: Partition) -> None:
-        """Unlinks what nobody takes any more; it may be as large as the log."""
+        """Unlink files that will not be used; they may be as large as the log."""
         if self._is_here(partition):
             with suppress(OSError):
                 drop_leftovers(self._log_dir.handles.files, partition.log.folder)
@@ -222,7 +221,7 @@ class Compactor:
         return self._log_dir.logs.get((partition.topic, partition.index)) is partition.log
 
     def _counts_for(self, partition: Partition, cleaning: Cleaning) -> bool:
-        """Whether a result of this plan may come into the log."""
+        """Tell whether a result of this plan is still valid for the log."""
         is_ours = self._is_here(partition) and partition.is_leading and _is_cleaned(partition)
         return is_ours and partition.log.holds(cleaning)
 
@@ -241,6 +240,6 @@ class Compactor:
 
 
 def _is_cleaned(partition: Partition) -> bool:
-    """Whether its topic is compacted and nothing else: what is deleted, too, is retention's."""
+    """Tell whether its topic is only compacted: one that is also deleted is left to retention."""
     config = partition.settings.log
     return config.is_compacted and not config.is_deleted

@@ -1,8 +1,8 @@
-"""New partitions on their way to the disk: folders are made together, and off the event loop.
+"""Creates the folders of new partitions together, and off the event loop.
 
-Knows no topics and no leaders. One batch of folders is one turn of the flusher, so that a thread
-waits for the disk while the loop serves clients; some batches are under way at a time, and the next
-one gathers meanwhile.
+Has no topics and no leadership. One batch of folders is one job of the flusher, so that a thread
+waits for the disk while the loop serves clients; some batches run at a time, while the next one is
+collected.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from brokers.storage.errors import StorageError
 from brokers.storage.fsync import FlushTicket
 from brokers.storage.log_dir import LogDir, NewPartition
 
-# Folders of one batch. Their syncs share what the disk does for the first of them; more would only
-# hold more files open at once.
+# Folders of one batch. Their syncs share the work of the first one; more would only keep more files
+# open at once.
 TOGETHER: Final = 64
-# Batches under way: half of what the flusher does at once, so that producers are not kept waiting.
+# Running batches: half of the flusher's parallel jobs, so that producers are not kept waiting.
 AT_ONCE: Final = 4
 
-# What kept folders from being made; None when they were.
+# The error that kept folders from being made, or None.
 Outcome: TypeAlias = KafkaError | StorageError | None
 
 
 class _Batch:
-    """Partitions whose folders are made together; to the flusher, a log to be flushed."""
+    """Partitions whose folders are made together, as a log to be flushed for the flusher."""
 
     is_flush_early: Final = False
 
@@ -48,7 +48,7 @@ class _Batch:
             return None
 
     def finish_flush(self, ticket: FlushTicket | None) -> None:
-        """For the flusher, which need not hear of an error: whoever waits here is told."""
+        """For the flusher, which needs no error here: the waiting caller gets it."""
         if ticket is None:
             return
         try:
@@ -59,12 +59,12 @@ class _Batch:
             self._end(None)
 
     def _end(self, outcome: Outcome) -> None:
-        if not self.ended.done():  # Nobody waits any more when the broker stops meanwhile.
+        if not self.ended.done():  # The waiting task is gone if the broker stops meanwhile.
             self.ended.set_result(outcome)
 
 
 class Creations:
-    """Partitions that one image has made necessary. Belongs to the event loop."""
+    """The new partitions of one image. Belongs to the event loop."""
 
     def __init__(
         self, log_dir: LogDir, *, flusher: Flusher, loop: asyncio.AbstractEventLoop
@@ -77,7 +77,7 @@ class Creations:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough has gathered for a batch."""
+        """Whether there are enough for a batch."""
         return len(self._gathered) >= TOGETHER
 
     @property
@@ -91,11 +91,11 @@ class Creations:
         return not self._gathered and not self._under_way
 
     def add(self, new: NewPartition) -> None:
-        """Lets a partition wait for the next batch."""
+        """Add a partition to the next batch."""
         self._gathered.append(new)
 
     def begin(self) -> None:
-        """Sends what has gathered on its way."""
+        """Start the collected batch."""
         if self._gathered:
             batch = _Batch(self._gathered, self._log_dir, self._loop.create_future())
             self._gathered = []
@@ -103,7 +103,7 @@ class Creations:
             self._flusher.ask(batch)
 
     async def take(self) -> tuple[list[NewPartition], Outcome]:
-        """Waits for the oldest batch: its logs may be opened, unless something kept it.
+        """Wait for the oldest batch; its logs may be opened, unless there was an error.
 
         A broker whose disk has failed waits here until it is ended.
         """

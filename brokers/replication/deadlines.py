@@ -1,9 +1,9 @@
-"""One coarse timer for everything that waits: thousands of waits, one timer of the event loop.
+"""Serves thousands of waits with one coarse timer of the event loop.
 
-Knows nothing of what waits. A deadline is rounded up to a slot, and slots grow with the distance:
-4 ms near by, half a second for the usual 30 s of a producer. So there are never more than some
-hundred of them, a wait costs two entries in a dict, and none fires early. Where half a second late
-is too late, a wait is added for a part of its time, and again for the rest with `add_exact`.
+Knows nothing of the waiters. A deadline is rounded up to a slot, and slots grow with the time: 4 ms
+for short ones, half a second for the usual 30 s of a producer. So there are never more than some
+hundred slots, a wait costs two entries in a dict, and none fires early. A wait that must not be
+half a second late is added for a part of its time, and again for the rest with `add_exact`.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 from brokers.clock import Clock
 
-# The finest slot. Below it a client could not tell a slot from the way through the kernel.
+# The finest slot. Below it a client could not tell a slot from the latency of the kernel.
 MIN_SLOT_MS: Final = 4
-# What expiring may take of a turn of the loop, and the one wait that is under way: thousands may be
-# due at once, and the end of each may read and answer.
+# The time for expiring in one turn of the loop, plus the current wait: thousands may be due at
+# once, and the end of each may read and answer.
 SLICE_SECONDS: Final = 0.005
 # A slot is at most this share of the time to wait.
 SLOT_SHARE: Final = 32
@@ -24,7 +24,7 @@ MAX_EXACT_MS: Final = 256
 
 
 class Expiring(Protocol):
-    """What may wait; it keeps `due_ms` for the deadlines and is told once its time is over."""
+    """A waiter; it stores `due_ms` for the deadlines and is called once its time is over."""
 
     due_ms: int
 
@@ -39,7 +39,7 @@ class Deadlines:
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
         self._clock = clock
-        self._slots: dict[int, dict[Expiring, None]] = {}  # by the time when they are due
+        self._slots: dict[int, dict[Expiring, None]] = {}  # by their due times
         self._due: list[int] = []  # a heap of the same times
         self._armed: asyncio.TimerHandle | None = None
         self._armed_ms = 0
@@ -48,17 +48,17 @@ class Deadlines:
         return sum(map(len, self._slots.values()))
 
     def add(self, waiter: Expiring, after_ms: int) -> None:
-        """Lets `waiter` expire after this time, or a little later."""
+        """Expire `waiter` after this time, or a little later."""
         after_ms = max(after_ms, 0)
         slot_ms = max(MIN_SLOT_MS, 1 << (after_ms // SLOT_SHARE).bit_length() >> 1)
         now_ms = self._now_ms()
         self._put(waiter, (now_ms + after_ms | slot_ms - 1) + 1, now_ms)
 
     def add_exact(self, waiter: Expiring, after_ms: int) -> None:
-        """Let `waiter` expire after this time, which is short, and at most a millisecond later."""
+        """Expire `waiter` after this time, which is short, and at most a millisecond later."""
         assert 0 <= after_ms <= MAX_EXACT_MS, f"an exact wait of {after_ms} ms"
         now_ms = self._now_ms()
-        # One more, since this millisecond has begun already.
+        # Plus one, since this millisecond has begun already.
         self._put(waiter, now_ms + after_ms + 1, now_ms)
 
     def _put(self, waiter: Expiring, due_ms: int, now_ms: int) -> None:
@@ -73,18 +73,18 @@ class Deadlines:
             self._arm(due_ms, now_ms)
 
     def remove(self, waiter: Expiring) -> None:
-        """Forgets a wait that has ended; any further call does nothing."""
+        """Remove a wait that has ended; repeated calls do nothing."""
         slot = self._slots.get(waiter.due_ms)
         if slot is not None:
             slot.pop(waiter, None)
 
     def expire_due(self) -> None:
-        """Ends the waits whose time is over, and waits for the next ones."""
+        """End the waits whose time is over, and arm the timer for the next ones."""
         now_ms = self._now_ms()
         try:
             self._expire_until(now_ms)
         finally:
-            # Whatever one wait runs into, the others are ended in time.
+            # An error of one wait must not delay the others.
             self._armed = None
             if self._due:
                 self._arm(self._due[0], now_ms)

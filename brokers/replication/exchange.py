@@ -1,8 +1,8 @@
-"""One cleaned file on its way into a log, while the log goes on being written and read.
+"""Moves one cleaned file into a log, while the log goes on being written and read.
 
-Knows the order of the steps and who waits for the disk between them: the flusher's threads. What is
-renamed when stands in `brokers.storage.swaps`. Once begun it goes to its end by itself, whoever
-asked for it: a log with a step under way can neither be closed nor removed.
+Runs the steps of `brokers.storage.swaps` in order, with waits for the disk in the flusher's
+threads. Once begun it runs to its end, even if its caller is gone: a log with a running step can
+neither be closed nor removed.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from brokers.storage.compaction import Cleaning
 from brokers.storage.errors import StorageError
 from brokers.storage.fsync import FlushTicket
 
-# Whether the new file is in place, or what kept it from there; False if the log has changed.
+# Whether the new file is in place, or the error; False if the log has changed.
 Outcome: TypeAlias = bool | KafkaError | StorageError
 
 
 class Exchange:
-    """To the flusher, a log to be flushed, twice. `ended` is set to the outcome."""
+    """A log to be flushed twice, for the flusher. `ended` is set to the outcome."""
 
     is_flush_early: Final = False
 
@@ -45,7 +45,7 @@ class Exchange:
         self._group = group
         self._flusher = flusher
         self._clock = clock
-        self._last_ticket: FlushTicket | None = None  # the one of the second step
+        self._last_ticket: FlushTicket | None = None  # of the second step
 
     def begin_flush(self) -> FlushTicket | None:
         """For the flusher."""
@@ -60,7 +60,7 @@ class Exchange:
             return None
 
     def finish_flush(self, ticket: FlushTicket | None) -> None:
-        """For the flusher, which need not hear of an error: whoever waits here is told."""
+        """For the flusher, which needs no error here: the waiting caller gets it."""
         if ticket is None:
             self._end(False)
             return
@@ -79,5 +79,5 @@ class Exchange:
             self._flusher.ask(self)
 
     def _end(self, outcome: Outcome) -> None:
-        if not self.ended.done():  # Nobody waits any more when the broker stops meanwhile.
+        if not self.ended.done():  # The waiting task is gone if the broker stops meanwhile.
             self.ended.set_result(outcome)

@@ -1,15 +1,15 @@
-"""Brings logs to the disk: while one flush of a log runs, the next one gathers.
+"""Flushes logs to the disk: while one flush of a log runs, appends collect for the next one.
 
-The only threads of a broker. Each stands in `FlushTicket.run` and touches nothing else; everything
+The only threads of a broker. Each runs `FlushTicket.run` and touches nothing else; everything
 around it happens on the event loop. A flush begins at the end of the loop's turn in which it was
-asked for, so that all that a turn has appended goes with it, and an idle log waits for nothing.
+requested, so that it covers all appends of the turn, and an idle log waits for nothing.
 
-Producers that wait for their answers come back together with what the flush before has confirmed.
-Left alone they soon come as one crowd, and disk and loop take turns; or as a crowd and a few, with
-the disk idle as long. So where one flush ends and few have come for the next, it waits for half of
-all who take part, or a few turns of the loop; and where half of them are there it begins at once,
-in the middle of a turn. Then one half is on its way to the disk while the loop serves the other.
-Who comes later than `CROWD_SECONDS` after a flush is not a part of its crowd.
+Producers that wait for their answers come back together once a flush has confirmed their records.
+Without control they soon arrive as one crowd, and disk and loop take turns; or as a crowd and a
+few, with the disk idle as long. So if a flush ends and few producers have come for the next one, it
+waits for half of all that take part, or a few turns of the loop; and once half of them are there it
+begins at once, in the middle of a turn. Then one half is on its way to the disk while the loop
+serves the other. Appends later than `CROWD_SECONDS` after a flush are not part of its crowd.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from brokers.protocol.errors import KafkaError
 from brokers.storage.errors import LogDirFailed
 from brokers.storage.fsync import FlushTicket
 
-# A disk that can do more at once is faster than one broker fills it.
+# One broker does not saturate a disk that can do more at once.
 MAX_PARALLEL: Final = 8
-# How many turns of the loop a flush waits for more to come with it: enough for clients that were
-# just answered, if they have something to send at all.
+# Turns of the loop for which a flush waits for more appends: enough for clients that were just
+# answered, if they have something to send at all.
 EARLY_TURNS: Final = 2
-# Clients that were answered and have more to send are back within this; a crowd that gathers later
-# is another one, and goes to the disk in one piece.
+# Clients that were answered and have more to send are back within this; later appends are another
+# crowd, which goes to the disk in one piece.
 CROWD_SECONDS: Final = 0.002
 # After a flush that was refused for want of space or of descriptors.
 RETRY_SECONDS: Final = 0.2
-# The ticket has noted what went wrong and says so to its owner, also when it is a bug.
+# The ticket has stored the error and raises it for its owner, even if it is a bug.
 _WHATEVER: Final = suppress(BaseException)
 
 
@@ -48,17 +48,17 @@ class Flushable(Protocol):
 
     @property
     def is_flush_early(self) -> bool:
-        """Whether less has come for the next flush than is likely to come at once."""
+        """Whether fewer appends have come for the next flush than are likely to come at once."""
 
     def begin_flush(self) -> FlushTicket | None:
-        """What to sync now; None when nothing waits for it."""
+        """Return a ticket of what to sync now; None if there is nothing."""
 
     def finish_flush(self, ticket: FlushTicket | None) -> None:
-        """It is done, or there was nothing to do; raises what the ticket says."""
+        """End a flush, or an empty one; raises the ticket's error."""
 
 
 class Flusher:
-    """Belongs to the event loop; `on_log_dir_failed` is told once, and nothing is flushed after."""
+    """Belongs to the event loop; calls `on_log_dir_failed` once, and flushes nothing after."""
 
     def __init__(
         self,
@@ -73,34 +73,34 @@ class Flusher:
         self._on_log_dir_failed = on_log_dir_failed
         self._max_parallel = max_parallel
         self._asked: deque[Flushable] = deque()
-        self._early: list[Flushable] = []  # asked as well, and waiting for more to come
+        self._early: list[Flushable] = []  # requested as well, and waiting for more appends
         self._work: SimpleQueue[tuple[Flushable, FlushTicket] | None] = SimpleQueue()
         self._done: deque[tuple[Flushable, FlushTicket]] = deque()
         self._threads: list[threading.Thread] = []
         self._running = 0
-        self._is_starting = False  # a turn of `_start` is coming
-        # What `_collect` listens to, while there are threads that may write to it.
+        self._is_starting = False  # a call of `_start` is scheduled
+        # The event of `_collect`, while there are threads that may write to it.
         self._wake = -1
-        self._is_collecting = False  # a turn of `_collect` is coming
+        self._is_collecting = False  # a call of `_collect` is scheduled
         self.around: Callable[[Callable[[], None]], None] = _alone
         self._is_stopped = True
         self._idle: asyncio.Future[None] | None = None
 
     @property
     def running(self) -> int:
-        """Flushes that are under way."""
+        """The number of running flushes."""
         return self._running
 
     def start(self) -> None:
-        """Threads are started one by one, when so many flushes run at once."""
+        """Start the flusher; its threads start one by one, when so many flushes run at once."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # A thread of the life before may have set it when all was collected already.
+        # A thread of an earlier run may have set it when all was collected already.
         self._is_collecting = False
         self._loop.add_reader(self._wake, self._collect)
         self._is_stopped = False
 
     async def stop(self) -> None:
-        """Finishes what was asked for, and ends the threads."""
+        """Finish the requested flushes, and end the threads."""
         while self._asked or self._early or self._running or self._is_starting:
             self._idle = self._loop.create_future()
             await self._idle
@@ -110,14 +110,14 @@ class Flusher:
             self._work.put(None)
         if self._wake >= 0:
             self._loop.remove_reader(self._wake)
-            # All have done their work, and one may just be about to say so.
+            # All have done their work, but one may not have reported it yet.
             for thread in threads:
                 thread.join()
             os.close(self._wake)
             self._wake = -1
 
     def ask(self, log: Flushable) -> None:
-        """Flushes a log soon. Asked while a flush of it runs, it is flushed once more."""
+        """Flush a log soon. A request during its flush causes another one."""
         if log.is_flush_asked or self._is_stopped:
             return
         log.is_flush_asked = True
@@ -129,10 +129,10 @@ class Flusher:
             self._loop.call_soon(self._start)
 
     def begin(self, log: Flushable) -> None:
-        """Begins a flush that was asked for, and is not under way, before the turn is over.
+        """Begin a requested flush that is not running, before the turn is over.
 
-        For a log that has something to flush: the end of one that has not would be told of here,
-        and not later.
+        For a log that has something to flush: the end of an empty flush would be reported within
+        this call, and not later.
         """
         for line in (self._early, self._asked):
             if self._has_room and log in line:
@@ -171,27 +171,27 @@ class Flusher:
         self._start_thread()
 
     def _start_thread(self) -> None:
-        """One more, where more flushes are under way than there are threads."""
+        """Start one more thread if more flushes run than there are threads."""
         if self._running <= len(self._threads):
             return
-        # Daemons, because an fsync that never returns must not keep the process.
+        # Daemons, because an fsync that never returns must not keep the process alive.
         number = len(self._threads)
         thread = threading.Thread(target=self._flush, name=f"flusher-{number}", daemon=True)
         try:
             thread.start()
         except RuntimeError:
-            # The system has none to give; those that are there take the work meanwhile.
+            # The system has no thread left; the existing ones take the work meanwhile.
             self._loop.call_later(RETRY_SECONDS, self._start_thread)
         else:
             self._threads.append(thread)
 
     def _flush(self) -> None:
-        """The threads."""
+        """Run one of the threads."""
         while (item := self._work.get()) is not None:
             with _WHATEVER:
                 item[1].run()
             self._done.append(item)
-            # Set back before `_collect` looks, so that what is appended after its look wakes again.
+            # Reset before `_collect` looks, so that a later append to the queue wakes it again.
             if not self._is_collecting:
                 self._is_collecting = True
                 os.eventfd_write(self._wake, 1)
@@ -206,7 +206,7 @@ class Flusher:
             self._finish_all()
         finally:
             if self._done:
-                # Whatever one log's waiters ran into, the others are told.
+                # An error of one log's waiters must not affect the others.
                 self._is_collecting = True
                 os.eventfd_write(self._wake, 1)
             self._start()
@@ -224,7 +224,7 @@ class Flusher:
             except KafkaError:
                 self._retry(log)
             finally:
-                # Once the disk has failed nothing starts any more, and `stop` would wait for it.
+                # After a failure of the disk nothing starts any more, and `stop` would wait for it.
                 if was_asked and not self._is_stopped:
                     self._put_in_line(log)
 
@@ -237,7 +237,7 @@ class Flusher:
         self._early.append(log)
 
     def _wait_for_more(self, turns: int) -> None:
-        """Counts turns down and starts those that have waited; others may have joined them."""
+        """Count turns down and start the logs that have waited; others may have joined them."""
         if turns and self._early:
             self._loop.call_soon(self._wait_for_more, turns - 1)
             return

@@ -1,8 +1,8 @@
-"""What a broker does for its logs without being asked: retention, deletions, checkpoints, flushes.
+"""Runs the background chores of a broker's logs: retention, deletions, checkpoints, flushes.
 
 One endless loop over chores, each with its own interval and each in slices. Nothing here is urgent:
-a chore that a full disk refuses is reported and done the next time, and only a failed disk ends the
-loop.
+a chore that a full disk refuses is reported and retried the next time, and only a failed disk ends
+the loop.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from brokers.replication.replicas import Replicas
 from brokers.replication.slices import Slices
 from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageError, TooManyOpenFiles
 
-# A time by which every deleted file is due, for when its room is needed now.
+# A time by which every deleted file is due, if its room is needed now.
 _ALL_DUE: Final = 2**63 - 1
 # Removed partitions whose files one round unlinks, so that a topic of thousands is gone in a minute
-# and other chores still have their turn.
+# and other chores still run.
 MAX_PURGED: Final = 100
 
 
@@ -30,20 +30,20 @@ MAX_PURGED: Final = 100
 class Intervals:
     """Seconds between two rounds of each chore."""
 
-    # How often the loop looks whether one is due.
+    # How often the loop checks whether one is due.
     tick: float = 0.5
-    # Partitions that must go while a flush of them runs, which ends with its sync.
+    # Partitions to be removed while a flush of them runs, which ends with its sync.
     postponed: float = 0.5
     # Logs that a full disk refused at the start: each try may read as much as a recovery does.
     refused: float = 30.0
-    # Indexes that turned out wrong, and news of damage: readers wait for the first.
+    # Wrong indexes, and reports of damage: readers wait for the first.
     rebuild: float = 0.5
-    # Of logs that are not synced: what flush.ms asks for, and complete segments.
+    # Logs that are not synced: flushes for flush.ms, and of complete segments.
     flush: float = 1.0
     # Folders of deleted partitions, some at a time.
     purge: float = 0.5
     unlink: float = 10.0
-    # Kafka looks every five minutes; a look costs some µs per log, and full disks wait for it.
+    # Kafka checks every five minutes; a check costs some µs per log, and full disks wait for it.
     retention: float = 30.0
     checkpoint: float = 60.0
     producers: float = 600.0
@@ -75,7 +75,7 @@ class Housekeeping:
         )
 
     async def run(self) -> None:
-        """Goes on until it is cancelled, or until the log dir has failed."""
+        """Run until it is cancelled, or until the log dir has failed."""
         began = self._clock.monotonic()
         due = {name: began + interval for name, interval, _chore in self._chores}
         while True:
@@ -88,11 +88,11 @@ class Housekeeping:
                 due[name] = self._clock.monotonic() + interval
 
     async def try_postponed(self) -> None:
-        """Makes and removes partitions that could not be before."""
+        """Retry to make and remove partitions."""
         self._replicas.try_postponed()
 
     async def open_refused(self) -> None:
-        """Opens logs that could not be for want of room, until one cannot be still."""
+        """Open logs that a full disk had refused, until one is refused again."""
         slices = Slices(self._clock)
         while self._replicas.open_refused():
             await slices.breathe()
@@ -108,7 +108,7 @@ class Housekeeping:
             self._replicas.report("log.damaged", damage)
 
     async def purge(self) -> None:
-        """Unlinks the files of partitions that were removed."""
+        """Unlink the files of removed partitions."""
         slices = Slices(self._clock)
         for _ in range(MAX_PURGED):
             if self._log_dir.purge() == 0:
@@ -116,7 +116,7 @@ class Housekeeping:
             await slices.breathe()
 
     async def ask_flushes(self) -> None:
-        """Asks for the flushes that no append asks for."""
+        """Request the flushes that no append requests."""
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         is_crowded = self._log_dir.handles.is_over_budget
         for partition in list(self._replicas.partitions()):
@@ -129,14 +129,14 @@ class Housekeeping:
             await slices.breathe()
 
     async def unlink_deleted(self) -> None:
-        """Frees the room of segments that were deleted some time ago."""
+        """Unlink segments that were deleted some time ago."""
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         for log in list(self._log_dir.logs.values()):
             log.delete_pending(now_ms)
             await slices.breathe()
 
     async def apply_retention(self) -> None:
-        """Deletes old segments: all decide, the new starts are saved, and then files are renamed.
+        """Delete old segments: all logs decide, the new starts are saved, then files are renamed.
 
         A crash in between must not look like a hole, so the order holds for all logs together.
         """
@@ -160,10 +160,10 @@ class Housekeeping:
             raise first_error
 
     async def write_checkpoints(self) -> None:
-        """Saves from where recovery must begin, unless nothing has happened since."""
+        """Save the recovery points, unless there were no appends since."""
         total = sum(partition.appended_bytes for partition in self._replicas.partitions())
         if total == self._checkpointed_bytes:
-            # A log can be cleaned though nobody writes to it.
+            # An idle log can still be cleaned.
             self._log_dir.write_cleaned()
             return
         self._log_dir.write_checkpoints()
@@ -172,7 +172,7 @@ class Housekeeping:
         self._checkpointed_bytes = total
 
     async def expire_producers(self) -> None:
-        """Forgets idempotent producers that have been silent for long."""
+        """Forget idempotent producers that have been silent for long."""
         self._log_dir.save_producer_ids()
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         for log in list(self._log_dir.logs.values()):
@@ -180,7 +180,7 @@ class Housekeeping:
             await slices.breathe()
 
     async def _save_log_starts(self) -> None:
-        """Saves the log starts, if need be in the room of files that are deleted already."""
+        """Save the log starts; on a full disk, unlink deleted files first."""
         try:
             self._log_dir.write_log_starts()
         except OutOfSpace:
@@ -189,7 +189,7 @@ class Housekeeping:
             self._log_dir.write_log_starts()
 
     async def _done(self, name: str, chore: Callable[[], Awaitable[None]]) -> bool:
-        """Does one chore; False once there is no log dir to keep."""
+        """Run one chore; False once the log dir has failed."""
         try:
             await chore()
         except LogDirFailed as failure:
@@ -200,7 +200,7 @@ class Housekeeping:
         return True
 
     def _is_flush_due(self, partition: Partition, now_ms: int) -> bool:
-        """Whether flush.ms have passed since this log was first seen with unflushed records."""
+        """Tell whether flush.ms have passed since this log was first seen with unflushed data."""
         log, flush_ms = partition.log, partition.settings.flush_ms
         if flush_ms >= NEVER or log.flushed_offset >= log.end_offset:
             self._unflushed_since.pop(partition, None)

@@ -1,7 +1,7 @@
-"""What a topic's configuration means to its partitions here: the log's part, and durability.
+"""Converts a topic's configuration to the settings of its logs, and its durability.
 
-Knows what each value does and not how it is spelled, validated or stored. One instance is shared by
-all partitions of a topic and replaced whole when one of its values changes.
+Parsing, validation and storage are elsewhere. One instance is shared by all partitions of a topic
+and replaced whole when one of its values changes.
 """
 
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from brokers.storage.log_config import UNLIMITED, LogConfig
 
 # Of flush.messages and flush.ms: never.
 NEVER: Final = 2**63 - 1
-# What LogConfig needs for one index entry; Kafka takes less and rounds it.
+# The minimum of LogConfig for one index entry; Kafka takes less and rounds it.
 _MIN_INDEX_BYTES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """`is_synced`: nothing is readable or acknowledged before the disk has confirmed it."""
+    """`is_synced`: records are readable and acknowledged only once the disk has confirmed them."""
 
     log: LogConfig = field(default_factory=LogConfig)
     is_synced: bool = True
@@ -31,12 +31,12 @@ class TopicSettings:
 
 
 def before_metadata(_topic: str) -> LogConfig:
-    """For logs whose topic is not known yet, or not any more: nothing of them is ever deleted."""
+    """Return settings for logs of unknown or deleted topics: their records are never deleted."""
     return _KEEPS_EVERYTHING
 
 
 def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
-    """What the values of a topic mean here."""
+    """Return the settings for the values of a topic."""
     stamps = TimestampType.LOG_APPEND_TIME if values.is_log_append_time else _KEEPS_TIMES
     log = LogConfig(
         segment_bytes=values.segment_bytes,
@@ -70,9 +70,9 @@ def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
 
 
 def _is_synced(topic: str, values: TopicValues) -> bool:
-    """With one replica only an operator's word makes a topic live without its disk.
+    """Tell whether a topic is synced: with one replica, only an operator can disable that.
 
-    Who asks for a flush after every message wants it before the acknowledgement, as in Kafka.
+    A flush after every message applies before the acknowledgement, as in Kafka.
     """
     is_replicated = values.durability is Durability.REPLICATED
     return topic in INTERNAL_TOPICS or not is_replicated or values.flush_messages <= 1

@@ -1,13 +1,13 @@
-"""A partition that this broker leads: one log, how far readers may see, and who waits for it.
+"""A partition that this broker leads: one log, its high watermark, and the requests that wait.
 
 Knows no requests, and no other replicas yet. Two offsets matter: the end of the log, and the high
-watermark, below which everything may be read and acknowledged. Where durability is `synced`, the
-high watermark is what the disk has confirmed: nothing unflushed is readable and nothing unflushed
-is acknowledged. Where it is `replicated`, it is the end of the log at once, as in Kafka with one
-replica. It never goes back while the partition is led.
+watermark, below which everything may be read and acknowledged. With durability `synced`, the high
+watermark is what the disk has confirmed: nothing unflushed is readable and nothing unflushed is
+acknowledged. With `replicated`, it is the end of the log at once, as in Kafka with one replica. It
+never goes back while the partition is led.
 
-Those who wait stand in the order of their offsets, so that a watermark that moves looks at no more
-than those it serves.
+Waits are kept in the order of their offsets, so that a moved watermark visits only those that it
+ends.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ NO_EPOCH: Final = -1
 
 
 class Partition:
-    """Belongs to the event loop. Attributes are there to be read; methods change them."""
+    """Belongs to the event loop. Attributes are for reading; methods change them."""
 
     __slots__ = (
         "_begin_at",
@@ -85,19 +85,19 @@ class Partition:
         self._counts_messages = settings.flush_messages < NEVER
         self.is_leading = False
         self.leader_epoch = NO_EPOCH
-        # All that a log holds when it is opened is on the disk.
+        # All records of a log are on the disk when it is opened.
         self.high_watermark = log.flushed_offset
-        # Bytes since the start of this run; waits for data go by their differences.
+        # Bytes since the start of this run; waits for data use their differences.
         self.appended_bytes = self.flushing_bytes = self.visible_bytes = 0
-        self.sent_bytes = 0  # of records, since the start of this run; counted by who answers
-        # Those who wait for data. Whoever enters it is counted in the room.
+        self.sent_bytes = 0  # of records, since the start of this run; counted by the senders
+        # The waits for data. Each of them is counted in the room.
         self.watchers: dict[Watcher, None] = {}
         self.is_flush_asked = False
         self.is_flushing = False
         self._wants_all_flushed = False
-        # Batches of producers since the last flush began, those of that flush, and how many are
-        # half of all whose producers take part, as far as the end of that flush has told, and for
-        # how long that is worth something.
+        # Batches of producers since the last flush began, those of that flush, half of all whose
+        # producers take part, as known at the end of that flush, and the time until which that is
+        # valid.
         self._gathered = self._flushing = self._begin_at = 0
         self._crowd_until = 0.0
         self._waits: deque[tuple[int, AppendWaiter, int]] = deque()
@@ -111,7 +111,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where readers of committed data must stop; without transactions, at the watermark."""
+        """The limit for readers of committed data; without transactions, the high watermark."""
         return self.high_watermark
 
     @property
@@ -126,25 +126,25 @@ class Partition:
     # -- leadership ------------------------------------------------------------------------------
 
     def lead(self, leader_epoch: int) -> None:
-        """Leads from now on, under this epoch; said again, it changes nothing."""
+        """Lead from now on, under this epoch; repeated calls change nothing."""
         if self.is_leading and leader_epoch == self.leader_epoch:
             return
         self.is_leading = True
         self.leader_epoch = leader_epoch
         if self.is_synced and self.high_watermark < self.log.end_offset:
-            # Also where a flush ended while it was not led: then there is nothing left to sync, and
-            # the flusher only comes back to say so.
+            # Also if a flush ended while it was not led: then there is nothing left to sync, and
+            # the flusher only calls back.
             self._flusher.ask(self)
         self._tell_watchers()
 
     def resign(self) -> None:
-        """Leads no more: whoever waits is sent away and finds out where to go."""
+        """Stop leading: waiting clients get an error and look for the new leader."""
         self.is_leading = False
         self._lose_waits(self._not_leading())
         self._tell_watchers()
 
     def reconfigure(self, settings: TopicSettings) -> None:
-        """Takes over another configuration of its topic."""
+        """Apply another configuration of the topic."""
         if settings is self.settings:
             return
         self.settings = settings
@@ -155,11 +155,11 @@ class Partition:
         if was_synced and not self.is_synced:
             self._advance(self.log.end_offset, self.appended_bytes)
         elif not was_synced and self.is_synced:
-            # What readers have seen stays readable; the watermark waits there for the disk.
+            # Records that were readable stay so; the watermark stays until the disk catches up.
             self._flusher.ask(self)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """Refuses a client that speaks of another leadership than the present one (KIP-320)."""
+        """Refuse a client with another leader epoch than the present one (KIP-320)."""
         if current_leader_epoch in (self.leader_epoch, NO_EPOCH):
             return
         if current_leader_epoch < self.leader_epoch:
@@ -177,11 +177,10 @@ class Partition:
     def append(
         self, records: memoryview, now_ms: int, inspected: ProduceRules | None = None
     ) -> Appended:
-        """Appends the one batch of a producer; KafkaError says why it was refused.
+        """Append the one batch of a producer; KafkaError has the reason if it is refused.
 
-        NeedsInspection: its records must be `inspected` by the log's rules first; see there.
-        The buffer is patched on the way and belongs to the log for good: what was refused must not
-        be sent on from it.
+        NeedsInspection: its records must be `inspected` by the log's rules first; see there. The
+        buffer is patched and belongs to the log from here on: a refused one must not be sent on.
         """
         if not self.is_leading:
             raise self._not_leading()
@@ -195,12 +194,12 @@ class Partition:
             if not self.is_flush_asked:
                 self._gather_anew()
             elif self._gathered == self._begin_at and not (
-                # One that begins without anything to flush would end here, before `wait_for`.
+                # An empty flush would end at once, before `wait_for`.
                 self.is_flushing or appended.is_duplicate
             ):
                 self._flusher.begin(self)
             return appended
-        # What `_advance` does, without its calls for the usual case: nobody waits or watches.
+        # `_advance` inlined for the usual case, without waits or watchers.
         next_offset = appended.last_offset + 1
         if self.watchers or self._waits:
             self._advance(next_offset, self.appended_bytes)
@@ -212,10 +211,10 @@ class Partition:
         return appended
 
     def wait_for(self, offset: int, waiter: AppendWaiter, slot: int) -> None:
-        """Tells `waiter` once the high watermark is at `offset`, which it is not yet.
+        """Notify `waiter` once the high watermark is at `offset`, which it is not yet.
 
-        An offset lower than that of an earlier wait, as a repeated batch has it, waits for that
-        one: a bit longer than it must, and in order.
+        A lower offset than that of an earlier wait, as of a repeated batch, waits for that one: a
+        bit longer than necessary, and in order.
         """
         assert offset > self.high_watermark, f"{offset} is reached, {self.high_watermark}"
         self._room.appends += 1
@@ -224,10 +223,10 @@ class Partition:
     def append_as_coordinator(
         self, records: memoryview, now_ms: int, *, leader_epoch: int
     ) -> Appended:
-        """Appends a batch of this broker's own, made under a leadership that must still be on.
+        """Append a batch of this broker's own, if the leadership it was made under still holds.
 
-        Not a way through `append`, whose every call a producer pays for. The caller waits for the
-        high watermark, as a producer does.
+        Separate from `append`, so that producers do not pay for it. The caller waits for the high
+        watermark, as a producer does.
         """
         if not self.is_leading:
             raise self._not_leading()
@@ -253,11 +252,11 @@ class Partition:
     # -- records out -----------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, min_one_batch: bool) -> LogSlice:
-        """Plans a read of whole batches below the high watermark; the caller releases it.
+        """Plan a read of whole batches below the high watermark; the caller releases it.
 
-        Not to begin with a batch without records, as compaction leaves them, unless nothing else is
-        there: kafkajs asks for ever for what comes behind an answer of such batches alone. Other
-        clients, and ours, take from one where to go on.
+        Skips leading batches without records, as compaction leaves them, unless there is nothing
+        else: kafkajs repeats the same fetch after an answer of such batches alone. Other clients,
+        and Samsa's, learn from one where to go on.
         """
         try:
             return self.log.read(
@@ -271,7 +270,7 @@ class Partition:
             raise self.refused(error) from error
 
     def batch_at(self, piece: LogSlice, position: int) -> tuple[int, int]:
-        """The attributes and the size of the batch at a position in a piece that was read."""
+        """Return attributes and size of the batch at a position of a piece."""
         at, path, handles = piece.position + position, piece.file.path, self.log.handles
         try:
             header = handles.files.pread(piece.fd, HEADER_SIZE, at)
@@ -283,7 +282,7 @@ class Partition:
         return batch.attributes, batch.size
 
     def content(self, piece: LogSlice) -> bytes:
-        """The batches of a piece, for readers inside of the broker; the caller releases it."""
+        """Return the batches of a piece, for readers in the broker; the caller releases it."""
         handles = self.log.handles
         try:
             return piece.read(handles.files)
@@ -292,29 +291,29 @@ class Partition:
             raise self.refused(failure) from error
 
     def is_all_read_by(self, piece: LogSlice) -> bool:
-        """Whether nothing more may be read behind a piece that was just planned."""
+        """Tell whether nothing more is readable behind a piece that was just planned."""
         if self.high_watermark < self.log.end_offset:
-            return True  # more is on its way to the disk, and will be told
+            return True  # more is being flushed, and will wake the reader
         active = self.log.segments.active
         return piece.file is active.file and piece.position + piece.length == active.size
 
     def aborted_transactions(self, first: int, upper: int) -> list[AbortedTxn]:
-        """The aborted transactions that a reader of `first` up to below `upper` must skip."""
+        """Return the aborted transactions for a reader of `first` up to below `upper`."""
         try:
             return self.log.aborted_transactions(first, upper)
         except StorageError as error:
             raise self.refused(error) from error
 
     def search_timestamp(self, timestamp: int) -> Search:
-        """Finds, in steps, the first record that is not older and may be read; None without one."""
+        """Find, in steps, the first readable record that is not older; None without one."""
         return self._searching(self.log.search_timestamp(timestamp))
 
     def search_max_timestamp(self) -> Search:
-        """Finds, in steps, the first record with the greatest timestamp, if it may be read."""
+        """Find, in steps, the first record with the greatest timestamp, if it is readable."""
         return self._searching(self.log.search_max_timestamp())
 
     def _searching(self, steps: Search) -> Search:
-        # A log that is not led any more may be closed, and its files be gone.
+        # A log that is no longer led may be closed, and its files deleted.
         try:
             while self.is_leading:
                 try:
@@ -331,9 +330,9 @@ class Partition:
         raise self._not_leading()
 
     def timestamp_at(self, offset: int) -> int | None:
-        """When the first record at or behind `offset` was written; None where nothing is behind.
+        """Return the time of the first record at or behind `offset`; None without one.
 
-        A few milliseconds at most: of a batch too large for that it is the batch's own time.
+        Takes a few milliseconds at most: for a too large batch it is the batch's own time.
         """
         try:
             found = self.log.first_record(offset, max_offset=self.high_watermark)
@@ -342,20 +341,20 @@ class Partition:
         return None if found is None else found.timestamp
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
-        """The greatest epoch of the log up to `epoch` and where it ends; (-1, -1) if not known."""
+        """Return the greatest epoch of the log up to `epoch` and its end; (-1, -1) if unknown."""
         if epoch == self.leader_epoch:
-            # Also before its first batch, when the log has not heard of it.
+            # Also before its first batch, when the log does not have it yet.
             return epoch, self.log.end_offset
         latest = self.log.epochs.latest
         if 0 <= epoch < self.leader_epoch and latest <= epoch:
-            # Of a log that was never written the present leadership is the end of all before it.
+            # In a log that was never written, all earlier epochs end with the present one.
             return (epoch if latest == NO_EPOCH else latest), self.log.end_offset
         return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
 
     def delete_before(self, offset: int) -> int:
-        """Serves nothing below `offset` any more, or below the watermark for -1; the new start.
+        """Delete records below `offset`, or the watermark for -1; return the log's new start.
 
-        It lasts once the log dir's log starts are written.
+        It is durable once the log dir's log starts are written.
         """
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
@@ -371,16 +370,16 @@ class Partition:
     # -- the disk --------------------------------------------------------------------------------
 
     def ask_flush(self) -> None:
-        """Flushes all of the log soon, whatever its durability."""
+        """Flush all of the log soon, whatever its durability."""
         self._wants_all_flushed = True
         self._flusher.ask(self)
 
     def ask_rolled_flush(self) -> None:
-        """Flushes the complete segments soon: all that a log without sync of its own needs."""
+        """Flush the complete segments soon, which is enough for a log that is not synced."""
         self._flusher.ask(self)
 
     def begin_flush(self) -> FlushTicket | None:
-        """For the flusher. A log that is not led may be closed by now, and is left alone."""
+        """For the flusher. A log that is not led may be closed by now, and is skipped."""
         if not self.is_leading:
             return None
         is_all = self.is_synced or self._wants_all_flushed
@@ -391,7 +390,7 @@ class Partition:
 
     @property
     def is_flush_early(self) -> bool:
-        """For the flusher. Half of those who take part are not here yet."""
+        """For the flusher. True if half of the producers have not sent yet."""
         return self._gathered < self._begin_at
 
     def finish_flush(self, ticket: FlushTicket | None) -> None:
@@ -404,12 +403,12 @@ class Partition:
             self._advance(self.log.flushed_offset, self.flushing_bytes)
 
     def refused(self, error: StorageError) -> KafkaError:
-        """What a client is told of an error of the disk; the end of the log dir is reported."""
+        """Return the client's error for an error of the disk; report a failed log dir."""
         if isinstance(error, LogDirFailed):
             self._on_log_dir_failed(error)
         if isinstance(error, RecordsDamaged):
-            # Clients take this one to their application, which may seek past it; they would repeat
-            # a storage error for ever.
+            # Clients report this one to their application, which may seek past it; they would retry
+            # a storage error without end.
             return KafkaError(
                 ErrorCode.CORRUPT_MESSAGE,
                 f"the records of {self.topic}-{self.index} {error.hole.offsets} are damaged on the "
@@ -426,24 +425,24 @@ class Partition:
         )
 
     def expire(self, now_ms: int) -> None:
-        """Moves the log's start behind what retention takes; never above the high watermark."""
+        """Move the log's start past expired segments, never above the high watermark."""
         is_usable = self.is_leading and self.log.damage is None
         if is_usable and self.log.expire(now_ms, high_watermark=self.high_watermark):
             self._tell_watchers()
 
     def _gather_anew(self) -> None:
-        """Asks for the flush of what is the first to be appended since the last one began."""
+        """Request the flush for the first append since the last flush began."""
         if not self.is_flushing and self._flusher.clock.monotonic() > self._crowd_until:
             self._begin_at = 0
         self._flusher.ask(self)
 
     def _count_messages(self) -> None:
-        """Asks for the flush that flush.messages demands."""
+        """Request the flush that flush.messages demands."""
         if self.log.end_offset - self.log.flushed_offset >= self.settings.flush_messages:
             self.ask_flush()
 
     def _advance(self, offset: int, visible_bytes: int) -> None:
-        """Moves the high watermark up and lets go whom it has passed."""
+        """Move the high watermark up and notify the waits that it has passed."""
         grown = visible_bytes - self.visible_bytes
         self.visible_bytes = visible_bytes
         self.high_watermark = offset = max(offset, self.high_watermark)

@@ -1,9 +1,9 @@
-"""All partitions of this broker: made, led, configured and removed as the cluster's image says.
+"""All partitions of this broker: created, led, configured and removed according to the image.
 
-Knows no requests. Compares the image with what is here, topic by topic and in slices, so that the
-event loop goes on in between. A folder is removed only on a record that names its topic's id; one
-that belongs to another topic of the same name is set aside for an operator, and one that no image
-speaks of is left alone.
+Knows no requests. Compares the image with the local partitions, topic by topic and in slices, so
+that the event loop goes on in between. A folder is removed only on a record that names its topic's
+id; one that belongs to another topic of the same name is set aside for an operator, and one that no
+image mentions is left alone.
 """
 
 import asyncio
@@ -40,17 +40,17 @@ from brokers.storage.log import PartitionLog
 from brokers.storage.log_dir import LogDir, NewPartition
 from brokers.storage.partition_metadata import encode_id, write_partition_metadata
 
-# Told of what an operator should know and no client asked for: an event's name, and the error.
+# Reports events for operators that no client requested: an event's name, and the error.
 Trouble = Callable[[str, Exception], None]
 Key = tuple[str, int]
-# Makes the log of a new partition, or sees to it that it is made; None until it is.
+# Makes the log of a new partition, or arranges it and returns None.
 Make = Callable[[NewPartition], PartitionLog | None]
 
-# Partitions that one round of `try_postponed` takes up, so that it stays short.
+# Partitions that one round of `try_postponed` handles, so that it stays short.
 MAX_TRIED: Final = 20
-# Produced batches that are looked into in steps, and searches by time, that are under way at once.
-# Each holds one unpacked batch, which a few KiB of a client may make 64 MiB, and twice that for a
-# moment. The others wait in line, and hold what was sent.
+# Limits of produced batches inspected in steps, and of searches by time, that run at once. Each
+# holds one unpacked batch, which a few KiB of a client may make 64 MiB, and twice that for a
+# moment. The others wait in line, and keep their input.
 MAX_INSPECTIONS: Final = 4
 MAX_SEARCHES: Final = 4
 _NO_IMAGE: Final = ClusterImage(cluster_id="")
@@ -75,41 +75,41 @@ class Replicas:
         self.flusher = flusher
         self.room = room or WaitRoom()
         self.deadlines = Deadlines(loop, clock)
-        # Work for requests that takes longer than one may hold the loop.
+        # Work for requests that takes too long for one turn of the loop.
         self.turns = Turns(loop, clock, self.report, event="request.turn_failed")
         self.inspections = Gate(MAX_INSPECTIONS)
         self.searches = Gate(MAX_SEARCHES)
-        # Partitions that are still in use and must go, or that could not be made: tried again.
+        # Partitions in use that must be removed, or that could not be made: to be retried.
         self.postponed: dict[Key, None] = {}
         self._loop = loop
         self._clock = clock
-        self._static_configs = static_configs  # what this broker was told at its start
+        self._static_configs = static_configs  # this broker's settings at its start
         self._on_log_dir_failed = on_log_dir_failed
         self._on_trouble = on_trouble
         self._image = _NO_IMAGE
         self._broker_id = -1
         self._led: dict[Key, Partition] = {}
         self._led_by_id: dict[tuple[bytes, int], Partition] = {}
-        # For the hottest path, which asks once for each request: the partition if it is led here.
+        # For the hottest path, once per request: the partition if it is led here.
         self.led = self._led.get
         self.led_by_id = self._led_by_id.get
-        # Led once and not now; their logs may still be flushing, so they are taken up again whole.
+        # No longer led; their logs may still be flushing, so the objects are reused.
         self._resting: dict[Key, Partition] = {}
         self._settings: dict[str, TopicSettings] = {}
-        self._plain_settings: TopicSettings | None = None  # of topics with nothing of their own
+        self._plain_settings: TopicSettings | None = None  # of topics without own configs
         self._is_applying = False
 
     # -- for requests ----------------------------------------------------------------------------
 
     def leader(self, topic: str, index: int) -> Partition:
-        """The partition, if this broker leads it; KafkaError says where else to look."""
+        """Return the partition, if this broker leads it; else KafkaError for the client."""
         partition = self._led.get((topic, index))
         if partition is None:
             raise self._not_here(topic, index)
         return partition
 
     def leader_by_id(self, topic_id: bytes, index: int) -> Partition:
-        """The same by the topic's id; UNKNOWN_TOPIC_ID where the cluster has none of it."""
+        """Do the same by the topic's id; UNKNOWN_TOPIC_ID if the cluster lacks it."""
         partition = self._led_by_id.get((topic_id, index))
         if partition is None:
             name = self._image.names.get(topic_id)
@@ -121,7 +121,7 @@ class Replicas:
         return partition
 
     def leader_state(self, topic: str, index: int) -> tuple[PartitionState, Broker] | None:
-        """Who leads a partition as far as this broker knows, for those who asked the wrong one."""
+        """Return the known leader of a partition, for clients that asked another broker."""
         found = self._image.topics.get(topic)
         if found is None or not 0 <= index < len(found.partitions):
             return None
@@ -130,7 +130,7 @@ class Replicas:
         return None if broker is None else (state, broker)
 
     def partitions(self) -> Iterable[Partition]:
-        """Those that this broker leads."""
+        """The partitions that this broker leads."""
         return self._led.values()
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ class Replicas:
     # -- the image -------------------------------------------------------------------------------
 
     async def apply(self, image: ClusterImage, broker_id: int) -> None:
-        """Brings the partitions of this broker in line with an image; one call at a time."""
+        """Adapt the partitions of this broker to an image; one call at a time."""
         assert not self._is_applying, "an image is being applied"
         self._is_applying = True
         try:
@@ -170,7 +170,7 @@ class Replicas:
             self._is_applying = False
 
     def try_postponed(self) -> None:
-        """Another round for partitions that could not be made or removed before."""
+        """Retry partitions that could not be made or removed before."""
         if self._is_applying:
             return
         for key in list(self.postponed)[:MAX_TRIED]:
@@ -182,7 +182,7 @@ class Replicas:
                 self._apply_partition(topic, key[1], self._make_at_once)
 
     def open_refused(self) -> bool:
-        """Opens one log that a full disk refused at the start; True if the next may be tried now.
+        """Open one log that a full disk refused at the start; True if the next may be tried now.
 
         It is led with the next round of `try_postponed`.
         """
@@ -202,14 +202,14 @@ class Replicas:
         return True
 
     def end_fetches(self) -> None:
-        """Answers every reader that waits with what is there, as if its time were over."""
+        """Answer every waiting reader with the present data, as if its time were over."""
         waiting = {watcher: None for p in self._led.values() for watcher in p.watchers}
         waiting.update(self.room.unwatched)
         for watcher in waiting:
             watcher.expire()
 
     async def close(self, *, broker_epoch: int) -> bool:
-        """Flushes and closes everything, after the last answer; True if it can start quickly."""
+        """Flush and close everything, after the last answer; True if it can start quickly."""
         for partition in self._led.values():
             if partition.high_watermark < partition.log.end_offset:
                 partition.ask_flush()
@@ -224,7 +224,7 @@ class Replicas:
         return self.log_dir.close(broker_epoch=broker_epoch)
 
     def high_watermarks(self) -> dict[Key, int]:
-        """For the checkpoint: those of led partitions, and what was saved of the others."""
+        """Return those of led partitions, and the saved ones of the others, for the checkpoint."""
         # Also of logs that are still being loaded, or could not be.
         offsets = dict(self.log_dir.high_watermarks)
         for key, partition in self._led.items():
@@ -232,11 +232,11 @@ class Replicas:
         return offsets
 
     def save_log_starts(self) -> None:
-        """Makes it last that logs begin where they begin now."""
+        """Make the current log starts durable."""
         self.log_dir.write_log_starts()
 
     def disk_bytes(self) -> tuple[int, int]:
-        """The size of the file system under the log dir, and what is free; -1 where unknown."""
+        """Return size and free bytes of the log dir's file system; -1 if unknown."""
         try:
             found = os.statvfs(self.log_dir.path)
         except OSError:
@@ -244,14 +244,14 @@ class Replicas:
         return found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
 
     def report(self, event: str, error: Exception) -> None:
-        """Passes an error on that no client waits for."""
+        """Report an error that no client waits for."""
         if isinstance(error, LogDirFailed):
             self._on_log_dir_failed(error)
         if self._on_trouble is not None:
             self._on_trouble(event, error)
 
     def _must_apply(self, topic: Topic, before: ClusterImage, *, are_defaults_kept: bool) -> bool:
-        """Whether anything about a topic is new; its settings are brought in line."""
+        """Tell whether a topic has changed; update its settings."""
         name = topic.name
         configs = self._image.configs_of(ResourceType.TOPIC, name)
         is_configured = (
@@ -273,7 +273,7 @@ class Replicas:
             await slices.breathe()
 
     async def _take_created(self, creations: Creations, slices: Slices) -> None:
-        """Takes a batch of partitions whose folders were made, and those that could not be."""
+        """Open a batch of partitions whose folders were made; postpone those that failed."""
         batch, error = await creations.take()
         if error is not None:
             self.postponed.update(((new.topic, new.index), None) for new in batch)
@@ -316,10 +316,10 @@ class Replicas:
         partition.lead(state.leader_epoch)
 
     def _take(self, topic: Topic, index: int, make: Make) -> Partition | None:
-        """A partition over its log, which is made if it is new; None if that must wait."""
+        """Return a partition on its log, which is made if it is new; None if that must wait."""
         key = (topic.name, index)
         if key in self.log_dir.failed:
-            return None  # It was reported when it was loaded, and is an operator's business.
+            return None  # It was reported when it was loaded; an operator has to act.
         try:
             log = self._log(topic, index) or make(
                 NewPartition(topic=topic.name, index=index, topic_id=topic.id)
@@ -350,12 +350,12 @@ class Replicas:
         return partition
 
     def _log(self, topic: Topic, index: int) -> PartitionLog | None:
-        """The log of a partition if it is there; one of another topic by that name goes away."""
+        """Return the log of a partition if it exists; set one of a former topic aside."""
         key, log_dir = (topic.name, index), self.log_dir
         log = log_dir.logs.get(key)
         noted = log_dir.topic_ids.get(key)
         if log is not None and noted is None:
-            # A folder that was copied here, or whose note was damaged.
+            # A folder that was copied here, or whose metadata was damaged.
             write_partition_metadata(log_dir.handles.files, log.folder, topic.id)
             log_dir.topic_ids[key] = topic.id
         elif log is not None and noted != topic.id:
@@ -367,7 +367,7 @@ class Replicas:
         return log
 
     def _doomed(self) -> list[Key]:
-        """Partitions that are here and whose topic was deleted."""
+        """Return the partitions here whose topics were deleted."""
         deleted = self._image.deleted
         return [key for key, topic_id in self.log_dir.topic_ids.items() if topic_id in deleted]
 
@@ -389,7 +389,7 @@ class Replicas:
             self._resting.pop(key, None)
 
     def _resign(self, topic: Topic) -> None:
-        """The topic is gone from the image; its folders stay until a record says otherwise."""
+        """Resign from a topic that left the image; its folders stay until a record deletes them."""
         self._settings.pop(topic.name, None)
         for index in range(len(topic.partitions)):
             if (topic.name, index) in self._led:
@@ -419,7 +419,7 @@ class Replicas:
 
 
 def _defaults(image: ClusterImage, broker_id: int, static: Configs) -> Configs:
-    """What topics have where nothing is set for them."""
+    """Return the defaults of topics."""
     return defaults(
         static,
         image.configs_of(ResourceType.BROKER, ""),

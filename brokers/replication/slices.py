@@ -5,13 +5,12 @@ from typing import Final
 
 from brokers.clock import Clock
 
-# What one turn of long work may take. Requests that come in meanwhile wait no longer than that and
-# the one step that is under way.
+# The time of long work in one turn. Requests wait at most for that and the current step.
 SLICE_SECONDS: Final = 0.001
 
 
 class Slices:
-    """Asked after every step of long work."""
+    """Called after every step of long work."""
 
     __slots__ = ("_began", "_clock")
 
@@ -20,7 +19,7 @@ class Slices:
         self._began = clock.monotonic()
 
     async def breathe(self) -> None:
-        """Lets others run if this slice has lasted long enough."""
+        """Let other tasks run if this slice has lasted long enough."""
         if self._clock.monotonic() - self._began >= SLICE_SECONDS:
             await asyncio.sleep(0)
             self._began = self._clock.monotonic()

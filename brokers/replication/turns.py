@@ -1,8 +1,8 @@
 """Shares one slice of the event loop among all long work of a kind, one step each.
 
-Knows nothing of the work. A change of the cluster, or the look through all offsets, gives every
-shard of a coordinator much to do at once, and a hundred clients may ask for a search of a second at
-the same time; if each had a slice of its own, fifty of them would hold the loop for fifty slices.
+Knows nothing of the work. A change of the cluster, or the scan of all offsets, gives every shard of
+a coordinator much to do at once, and a hundred clients may request a search of a second at the same
+time; if each had a slice of its own, fifty of them would hold the loop for fifty slices.
 """
 
 import asyncio
@@ -14,21 +14,21 @@ from brokers.clock import Clock
 
 T = TypeVar("T")
 
-# What all together may take of one turn of the loop, and the one step that is under way.
+# The time of all work in one turn of the loop, plus the current step.
 SLICE_SECONDS: Final = 0.002
 
 
 class Turning(Protocol):
-    """Whoever has something to do; the flag belongs to the turns."""
+    """Work to do; the flag belongs to the turns."""
 
     has_turn_coming: bool
 
     def take_turn(self) -> bool:
-        """One small step; whether there are more to take."""
+        """Do one small step; return whether there are more."""
 
 
 class Turns:
-    """Belongs to the event loop. `event` is what a bug of whoever has a turn is reported as."""
+    """Belongs to the event loop. `event` is the name under which bugs in the work are reported."""
 
     __slots__ = ("_clock", "_event", "_is_coming", "_loop", "_on_trouble", "_waiting")
 
@@ -51,14 +51,14 @@ class Turns:
         return len(self._waiting)
 
     def come(self, who: Turning) -> None:
-        """Gives somebody a turn soon, behind those who wait for theirs."""
+        """Schedule a turn, behind those that already wait."""
         if not who.has_turn_coming:
             who.has_turn_coming = True
             self._waiting.append(who)
             self._come()
 
     async def result_of(self, steps: Generator[None, None, T]) -> T:
-        """What the work returns or raises. Its steps are dropped when the caller is cancelled."""
+        """Return or raise the result of the work; drop its steps when the caller is cancelled."""
         found: asyncio.Future[T] = self._loop.create_future()
         self.come(_Work(steps, found))
         return await found
@@ -89,17 +89,17 @@ class Turns:
 
 
 class Gate:
-    """Lets few works of a kind be under way at a time, since each holds much memory meanwhile."""
+    """Limits the running works of a kind, since each holds much memory meanwhile."""
 
     __slots__ = ("_inside", "_line", "_most")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._inside = 0
-        self._line: dict[object, None] = {}  # who waits, in the order of coming
+        self._line: dict[object, None] = {}  # the waiting ones, in order of arrival
 
     def through(self, steps: Generator[None, None, T]) -> Generator[None, None, T]:
-        """The same steps, with pauses in front of the first one while others are inside."""
+        """Yield the same steps, after pauses in front of the first one while others run."""
         me = object()
         self._line[me] = None
         try:
@@ -115,7 +115,7 @@ class Gate:
 
 
 class _Work(Generic[T]):
-    """Steps whose result somebody awaits."""
+    """Steps with an awaited result."""
 
     __slots__ = ("_found", "_steps", "has_turn_coming")
 
@@ -126,7 +126,7 @@ class _Work(Generic[T]):
 
     def take_turn(self) -> bool:
         if self._found.done():
-            self._steps.close()  # nobody waits any more
+            self._steps.close()  # the caller is gone
             return False
         try:
             next(self._steps)

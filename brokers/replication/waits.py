@@ -1,8 +1,8 @@
 """Tracks and limits the producers and readers that wait for a partition.
 
-Knows no requests and no connections; a wait is told what happened and does the rest. All that waits
-is counted in one room, because each wait holds memory of somebody who does not: a disk that hangs
-must end in refusals and not in a broker without memory.
+Knows no requests and no connections; a wait is notified and acts by itself. All waits are counted
+in one room, because each holds memory on behalf of a client: a disk that hangs must lead to
+refusals and not to a broker without memory.
 """
 
 from collections.abc import Sized
@@ -11,43 +11,43 @@ from typing import Final, Protocol
 from brokers.protocol.errors import KafkaError
 
 # Batches that may wait for the disk. A thousand pipelined requests of a hundred connections; at
-# about 1 KiB each it is what the next limit allows, too.
+# about 1 KiB each it matches the next limit, too.
 MAX_APPEND_WAITS: Final = 100_000
-# What answers that wait may hold in memory, as estimated by those who made them.
+# The memory of waiting answers, as estimated by their creators.
 MAX_APPEND_WAIT_BYTES: Final = 64 * 1024 * 1024
 # Fetches that may watch for data: every consumer of a broker has one for each connection.
 MAX_FETCH_WAITS: Final = 20_000
 # Of one connection: clients have one, and a few more while sessions are replaced. Answers leave in
 # order, so more would gain nothing, and a thousand in each of twenty connections would take all.
 MAX_FETCH_WAITS_EACH: Final = 4
-# However long a reader wants to wait: twice what any client asks for by default, and a bound on
-# how long a place is taken by one that will never be told of anything.
+# The longest wait of a reader: twice the default of any client, and a bound on the time of one that
+# will never be notified.
 MAX_FETCH_WAIT_MS: Final = 60_000
 # Partitions that these watch in all; an entry is about 100 bytes.
 MAX_WATCHED: Final = 500_000
 
 
 class AppendWaiter(Protocol):
-    """Waits until what it appended may be acknowledged; `slot` is its own number for a batch."""
+    """Waits until its batch may be acknowledged; `slot` is the waiter's own number for a batch."""
 
     def reached(self, slot: int) -> None:
         """The high watermark has passed the batch."""
 
     def lost(self, slot: int, error: KafkaError) -> None:
-        """It never will, as far as this broker can tell."""
+        """The high watermark will not pass it, as far as this broker can tell."""
 
 
 class Watcher(Protocol):
-    """Waits for something to read; told of everything that becomes readable."""
+    """Waits for data to read; notified of everything that becomes readable."""
 
     def grew(self, size: int) -> None:
         """About `size` more bytes can be read."""
 
     def changed(self) -> None:
-        """A read now has another answer: an error, or another start of the log."""
+        """A read now has another result: an error, or another start of the log."""
 
     def expire(self) -> None:
-        """The time is over: answers with what is there."""
+        """The time is over: answer with the present data."""
 
 
 class WaitRoom:
@@ -79,14 +79,12 @@ class WaitRoom:
         self.max_append_bytes = max_append_bytes
         self.max_fetches = max_fetches
         self.max_watched = max_watched
-        self.appends = (
-            0  # batches in the partitions' lists, those of clients that are gone included
-        )
+        self.appends = 0  # batches in the partitions' lists, those of disconnected clients included
         self.append_bytes = 0
         self.kept_bytes = 0  # copies of records that are not appended yet
         self.fetches = 0
         self.watched = 0
-        # Fetches that found no room, and wait for nothing but their time. No more than one for each
+        # Fetches beyond the limits, which wait only for their time. At most one for each
         # connection, which is held meanwhile.
         self.unwatched: dict[Watcher, None] = {}
         self._fetches_by: dict[object, int] = {}
@@ -97,7 +95,7 @@ class WaitRoom:
         return self.appends >= self.max_appends or self.append_bytes >= self.max_append_bytes
 
     def admit_fetch(self, partitions: Sized, connection: object = None) -> bool:
-        """Counts a fetch in that watches these partitions; False where it must not watch them.
+        """Count a fetch that watches these partitions; False if it exceeds a limit.
 
         None is the broker itself, which waits no more often than it has partitions to load.
         """

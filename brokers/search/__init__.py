@@ -1,1 +1,1 @@
-"""Search in the records of one partition: what is asked, and the process that looks."""
+"""Searches the records of one partition: the question, and the process that runs it."""

@@ -1,11 +1,10 @@
-"""Looks through the log files of one partition for records that match, in the order of offsets.
+"""Searches the log files of one partition for records that match, in the order of offsets.
 
-Knows the files of a folder and a job; no log object, no lock, and no broker, which appends, cleans
+Uses the files of a folder and a job; no log object, no lock, and no broker, which appends, cleans
 and deletes meanwhile. A file is opened by its name and read to its end, also when it has been
-deleted since. Which file comes next is decided by the offset that was reached: a cleaned file that
-has taken the place of several is read from there on. Offsets whose file was gone
-before it was read are told as removed, and those that cannot be read as damaged; none is passed
-over without a word.
+deleted since. The current offset decides which file comes next: a cleaned file that has replaced
+several is read from there on. Offsets whose file was gone before it was read are reported as
+removed, and unreadable ones as damaged; none is skipped silently.
 """
 
 import base64
@@ -30,26 +29,26 @@ from brokers.storage.memory_budget import MemoryBudget
 from brokers.storage.offset_index import OffsetIndex
 from brokers.storage.scan import Scan
 
-# Who waits is told how far the search is this often.
+# The interval of progress reports.
 PROGRESS_SECONDS: Final = 0.25
 # Records of a large batch between two looks at the clock: some milliseconds.
 PACE: Final = 1_000
-# How far ahead of its pace the search may be before it rests, and the longest rest: a search that
-# rests still tells how far it is, and ends when its broker does.
+# How far ahead of its pace the search may be before it rests, and the longest rest: a resting
+# search still reports progress, and ends when its broker does.
 AHEAD_SECONDS: Final = 0.02
 REST_SECONDS: Final = 0.1
-# Places of damage, and of removal, that are told one by one; a search gives up at one more.
+# Places of damage, and of removal, that are reported one by one; a search gives up at one more.
 MAX_GAPS: Final = 64
-# Files that may disappear between the listing of the folder and the opening, one after the other. A
-# retention deletes many at once, and the next listing knows of all of them.
+# Files in a row that may disappear between the listing of the folder and the opening. A retention
+# deletes many at once, and the next listing omits all of them.
 MAX_RETRIES: Final = 100
 
 # Of one index in memory: the largest that a log may have.
 INDEX_BYTES: Final = 16 * 1024 * 1024
 
 COMPLETE: Final = "complete"
-LIMIT: Final = "limit"  # as many hits as were asked for
-BUDGET: Final = "budget"  # as many bytes as were allowed
+LIMIT: Final = "limit"  # as many hits as requested
+BUDGET: Final = "budget"  # as many bytes as allowed
 STOPPED: Final = "stopped"  # its time was over
 DAMAGED: Final = "damaged"  # at its end, but some records cannot be read
 REMOVED: Final = "removed"  # at its end, but some records were deleted before they were read
@@ -59,7 +58,7 @@ Tell: TypeAlias = Callable[[Line], None]
 
 
 class Pace(Protocol):
-    """The time as a search knows it."""
+    """The clock of a search."""
 
     def monotonic(self) -> float: ...
 
@@ -67,19 +66,19 @@ class Pace(Protocol):
 
 
 class PartitionGone(StorageError):
-    """The partition's folder is not there any more: its topic was deleted."""
+    """The partition's folder is gone: its topic was deleted."""
 
 
 class _File(NamedTuple):
-    """A log file as a listing of the folder has it."""
+    """A log file of a listing of the folder."""
 
     base: int
-    is_in_place: bool  # else it is about to take the place of others
+    is_in_place: bool  # else it is about to replace others
     path: str
 
 
 class LogSearch:
-    """One search; `run` once. `pulse` is called often, and may raise."""
+    """One search; call `run` once. `pulse` is called often, and may raise."""
 
     def __init__(
         self, files: Files, job: Job, *, pace: Pace, tell: Tell, pulse: Callable[[], None]
@@ -97,11 +96,11 @@ class LogSearch:
         self._hits = self._records = self._bytes = 0
         self._damaged: list[tuple[int, int]] = []
         self._removed: list[tuple[int, int]] = []
-        # Where damage began of which the end is not known yet.
+        # The start of damage whose end is not known yet.
         self._hole: int | None = None
 
     def run(self) -> None:
-        """Tell hits and progress, and at last the verdict."""
+        """Report hits and progress, and at last the verdict."""
         end, failures = self._job.end, 0
         last: tuple[int, int] | None = None  # base and inode of the file that was read last
         while not self._is_over():
@@ -132,7 +131,7 @@ class LogSearch:
         self._tell(self._done())
 
     def _is_over(self) -> bool:
-        """Whether the verdict is found, or the end of the range is reached."""
+        """Tell whether there is a verdict, or the end of the range is reached."""
         return self._verdict is not None or self._cursor >= self._job.end
 
     # -- files -----------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ class LogSearch:
     def _next_file(self, last: tuple[int, int] | None) -> _File | None:
         """Return the file that holds the cursor, or the first one behind it.
 
-        A listing holds until one of its files cannot be opened.
+        A listing is used until one of its files cannot be opened.
         """
         file, is_gap = self._chosen(last)
         if file is None or file.base > self._cursor:
@@ -152,21 +151,21 @@ class LogSearch:
         return file
 
     def _chosen(self, last: tuple[int, int] | None) -> tuple[_File | None, bool]:
-        """Choose a file, and tell whether nothing was ever lost in front of it."""
+        """Choose a file, and tell whether no records were ever lost in front of it."""
         listing, is_gap = self._listing, False
         number = bisect_right(listing, self._cursor, key=_base)
         if number:
             file = listing[number - 1]
             if last is None or (file.base, self._inode(file)) != last:
                 return file, False
-            # It was read to its end: what lies up to the next file was never written, or was
-            # cleaned, unless damage has hidden it.
+            # It was read to its end: offsets up to the next file were never written, or were
+            # cleaned, unless damage has hidden them.
             is_gap = True
         return (listing[number] if number < len(listing) else None), is_gap
 
     def _listed(self) -> list[_File]:
         """List the log files, oldest first."""
-        # A file that is about to replace others counts only where the one of its name is gone.
+        # A file that is about to replace others counts only if the one of its name is gone.
         return sorted({file.base: file for file in sorted(self._files_there())}.values())
 
     def _files_there(self) -> Iterator[_File]:
@@ -188,7 +187,7 @@ class LogSearch:
             return -1
 
     def _lose(self, base: int) -> None:
-        """The next file begins at `base`: what lies between the cursor and it has no file."""
+        """Skip to the next file at `base`; report offsets in front of it, which have no file."""
         if base <= self._cursor:
             return
         if self._hole is None:
@@ -198,7 +197,7 @@ class LogSearch:
     # -- batches ---------------------------------------------------------------------------------
 
     def _read(self, fd: int, file: _File) -> None:
-        """Look through a file, from the cursor to its end, or to the end of the search."""
+        """Search a file, from the cursor to its end, or to the end of the search."""
         size = self._files.size(fd)
         position, next_offset = self._begin(fd, file, size)
         while not self._is_over():
@@ -224,7 +223,7 @@ class LogSearch:
             position, next_offset = hole.end, hole.next_offset
 
     def _hole_at(self, fd: int, file: _File, size: int, scan: Scan) -> Hole | None:
-        """Find where batches begin again behind a flaw; None where nobody can tell."""
+        """Return the hole that begins at a flaw; None if that cannot be determined."""
         with suppress(StorageError, OSError):
             return find_hole(
                 self._files,
@@ -241,7 +240,7 @@ class LogSearch:
         return OffsetIndex(self._files, MemoryBudget(INDEX_BYTES), file.path, file.base)
 
     def _begin(self, fd: int, file: _File, size: int) -> tuple[int, int]:
-        """Where to begin in a file: at a batch in front of the cursor that the index names."""
+        """Return the start in a file: a batch in front of the cursor that the index names."""
         if self._cursor <= file.base or not file.is_in_place:
             return 0, file.base
         try:
@@ -254,7 +253,7 @@ class LogSearch:
         return header.position, header.base_offset
 
     def _look_at(self, batch: Batch, next_offset: int) -> None:
-        """Find what matches in a batch; the cursor is behind it then, or behind the last hit."""
+        """Search a batch; moves the cursor behind it, or behind the last hit."""
         start = self._cursor
         self._look_into(batch, start)
         if self._verdict is None:
@@ -279,7 +278,7 @@ class LogSearch:
                 if self._condition.matches(record):
                     self._hit(record, is_append_time=batch.uses_log_append_time)
                 if self._verdict is not None:
-                    # What the record is was decided, so the next search begins behind it.
+                    # This record is done, so the next search begins behind it.
                     self._cursor = record.offset + 1
                     return
         except KafkaError:
@@ -300,7 +299,7 @@ class LogSearch:
             for producer, first, last in self._job.aborted
         )
 
-    # -- what is told ----------------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------
 
     def _hit(self, record: Record, *, is_append_time: bool) -> None:
         self._hits += 1
@@ -324,7 +323,7 @@ class LogSearch:
             self._verdict = LIMIT
 
     def _step(self) -> None:
-        """Keep to the pace, tell the progress, and see whether it is time to end."""
+        """Keep to the pace, report progress, and check whether to end."""
         job, pace = self._job, self._pace
         while True:
             self._pulse()
@@ -342,7 +341,7 @@ class LogSearch:
             pace.sleep(min(ahead, REST_SECONDS))
 
     def _end_hole(self, offset: int) -> None:
-        """Damage that began somewhere ends at this offset."""
+        """End the open damage, if any, at this offset."""
         hole, self._hole = self._hole, None
         if hole is not None:
             self._gap(self._damaged, hole, offset)
@@ -390,7 +389,7 @@ class _Cut:
         return base64.b64encode(data).decode("ascii")
 
     def headers(self, record: Record) -> list[tuple[str, str | None]]:
-        """As many headers as fit, all together, into what one of them may have."""
+        """Return as many headers as fit together into the limit of one."""
         told: list[tuple[str, str | None]] = []
         left = self._most
         for name, value in record.headers:

@@ -1,8 +1,8 @@
-"""What a record must be like to be found: a tree of conditions, made into two functions.
+"""Compiles a tree of conditions on records into two functions.
 
-Pure. One function looks at a record; the other looks at the unpacked bytes of a whole batch, and
-says no only where no record in it can match, so that most batches are never taken apart. A tree
-comes from outside: its depth, its size and what it compares with are bounded before it is used.
+Pure. One function checks a record; the other checks the unpacked bytes of a whole batch, and is
+false only if no record in it can match, so that most batches are never decoded. A tree comes from a
+client: its depth, its size and its operands are bounded before it is used.
 """
 
 import json
@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from brokers.protocol.records.reader import Record
 
-# Of a tree: what a person writes has a handful of conditions, and each costs time for every record.
+# Limits of a tree: people write a handful of conditions, and each costs time for every record.
 MAX_DEPTH: Final = 16
 MAX_CONDITIONS: Final = 64
-# Of what is looked for.
+# Limits of the operands.
 MAX_NEEDLE_BYTES: Final = 4_096
 MAX_PATH_STEPS: Final = 32
 # A larger key or value is not read as JSON; it would take more than 10 ms each.
@@ -42,33 +42,33 @@ EVERY_RECORD: Final = Condition(_always, _always)
 
 
 class _Missing:
-    """Stands for what a JSON document does not have."""
+    """Stands for a missing part of a JSON document."""
 
 
 _MISSING: Final = _Missing()
 
 
 def condition_of(tree: Json) -> Condition:
-    """Compile a tree; None is every record. ValueError says what is wrong with it."""
+    """Compile a tree; None matches every record. ValueError has the fault of an invalid tree."""
     return EVERY_RECORD if tree is None else _Compiler().compile(tree, 1)
 
 
 class _Documents:
-    """The JSON document of the key or value at hand, parsed once for all conditions."""
+    """The JSON document of the current key or value, parsed once for all conditions."""
 
     def __init__(self) -> None:
         self._data: bytes | None = None
         self._value: Json = _MISSING
 
     def of(self, data: bytes | None) -> Json:
-        """Return the document; `_MISSING` where there is none that can be read."""
+        """Return the document; `_MISSING` if it is not valid JSON."""
         if data is not self._data:
             self._data, self._value = data, _parsed(data)
         return self._value
 
 
 class _Compiler:
-    """One tree."""
+    """Compiles one tree."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -129,7 +129,7 @@ class _Compiler:
             found = _follow(documents.of(record.key if is_key else record.value), path)
             return found is not _MISSING and holds(found)
 
-        # Text in JSON may be written with escapes, so the bytes tell nothing for certain.
+        # Text in JSON may be written with escapes, so the bytes prove nothing.
         return Condition(matches, _always)
 
 
@@ -251,7 +251,7 @@ _SIMPLE: Final[Mapping[str, Callable[[Json], Condition]]] = {
 
 
 def _kind(value: Json) -> type:
-    """The type of JSON: all numbers are one, and true is no number."""
+    """Return the type of JSON: all numbers are one, and true is no number."""
     return float if type(value) is int else type(value)
 
 
@@ -275,7 +275,7 @@ def _parsed(data: bytes | None) -> Json:
         return _MISSING
 
 
-# -- what was told -------------------------------------------------------------------------------
+# -- input ---------------------------------------------------------------------------------------
 
 
 def _only_item(tree: Json) -> tuple[str, Json]:
@@ -309,7 +309,7 @@ def _side(fields: Mapping[str, Json]) -> str:
 
 
 def _bytes_of(fields: Mapping[str, Json], kind: str) -> bytes:
-    """Read the bytes to look for, which are told as text or as base64."""
+    """Read the bytes to look for, given as text or as base64."""
     told = [name for name in ("text", "base64") if name in fields]
     if len(told) != 1:
         raise ValueError(f"{kind!r} needs either 'text' or 'base64'")

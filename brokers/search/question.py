@@ -1,6 +1,6 @@
-"""A question as it comes over HTTP, and the job that a broker makes of it for the process.
+"""Parses a search request of the HTTP port, and defines the job that the broker makes of it.
 
-Pure. Everything a question says is compared with a named limit before it is used.
+Pure. All input is compared with a named limit before it is used.
 """
 
 import json
@@ -12,16 +12,16 @@ from brokers.search.predicate import condition_of
 
 # Of a question: a predicate of that size has hundreds of times what people write.
 MAX_QUESTION_BYTES: Final = 256 * 1024
-# Hits of one search: what a page shows, and what an export may take.
+# Hits of one search: for a page, and the most for an export.
 DEFAULT_HITS: Final = 100
 MAX_HITS: Final = 10_000
-# Bytes of log files that one search reads, unless it asks for others: 20 s at the usual pace.
+# Bytes of log files that one search reads by default, 20 s at the usual pace, and at most.
 DEFAULT_SCAN_BYTES: Final = 1024**3
 MAX_SCAN_BYTES: Final = 1024**4
 # Of a key, a value or a header in a hit; the rest is cut off, and the hit says so.
 DEFAULT_SHOWN_BYTES: Final = 64 * 1024
 MAX_SHOWN_BYTES: Final = 1024 * 1024
-# Aborted transactions that a reader of committed data passes over; none are made here yet.
+# Aborted transactions that a reader of committed data skips; none are made here yet.
 MAX_ABORTED: Final = 10_000
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
@@ -44,7 +44,7 @@ COMMITTED: Final = "read_committed"
 class Bound:
     """One end of the range: an offset, or the first record that is not older than a time.
 
-    Neither: the start of the log, or the end of what may be read.
+    Neither: the start of the log, or the end of the readable records.
     """
 
     offset: int | None = None
@@ -53,12 +53,12 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What to look for, and where. `where` is a sound predicate."""
+    """A validated request. `where` is a valid predicate."""
 
     topic: str
     partition: int
     first: Bound
-    last: Bound  # not in the range itself
+    last: Bound  # exclusive
     where: Any
     is_committed: bool
     max_hits: int
@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What the process is told. Transactions are producer id, first and last offset."""
+    """The process's input. Transactions are producer id, first and last offset."""
 
     folder: str
     start: int
@@ -84,7 +84,7 @@ class Job:
 
 
 def question_of(body: bytes) -> Question:
-    """Read a question; ValueError says what is wrong with it."""
+    """Parse a question; ValueError has the fault of an invalid one."""
     try:
         told = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -118,12 +118,12 @@ def question_of(body: bytes) -> Question:
 
 
 def encode_job(job: Job) -> bytes:
-    """Write what the process reads."""
+    """Return the process's input."""
     return json.dumps(asdict(job)).encode()
 
 
 def decode_job(data: bytes) -> Job:
-    """Read a job, which a broker of the same release has written."""
+    """Parse a job, written by a broker of the same release."""
     return Job(**json.loads(data))
 
 

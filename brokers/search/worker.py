@@ -1,9 +1,9 @@
-"""The process that searches: `python -m brokers.search.worker <pid>`, a job in, lines out.
+"""Runs one search as a process: `python -m brokers.search.worker <pid>`.
 
-Knows one job, JSON on its standard input, and answers with one JSON object a line on its standard
-output, exit code 0 only behind the verdict, else with one line of why on standard error. It opens
-files of one folder, to read them, and nothing else; it is nice to the broker, its parent, whose
-number it is told, and ends with it.
+Reads one job as JSON from standard input and writes one JSON object a line to standard output.
+Exits with 0 only after the verdict, else with one line of the reason on standard error. It only
+reads files of one folder; it lowers its priority below the broker, its parent, whose pid is its
+argument, and ends with it.
 """
 
 import json
@@ -18,18 +18,18 @@ from brokers.search.question import decode_job
 from brokers.storage.errors import StorageError
 from brokers.storage.files import Files, LocalFiles
 
-# More than cleaning takes (10), which readers and the disk wait for; nobody waits for a search but
-# the one who asked.
+# More than cleaning's (10), on which readers and the disk depend; a search only delays its
+# requester.
 NICENESS: Final = 15
 FAILED: Final = 1
 
 
 class ParentGone(Exception):
-    """Nobody waits for hits any more."""
+    """The parent process has ended."""
 
 
 def work(files: Files, pace: Pace, source: BinaryIO, target: BinaryIO, *, parent: int) -> None:
-    """Do the one job that stands in `source`, for as long as the parent lives."""
+    """Run the one job in `source` while the parent process lives."""
 
     def pulse() -> None:
         if os.getppid() != parent:
@@ -37,7 +37,7 @@ def work(files: Files, pace: Pace, source: BinaryIO, target: BinaryIO, *, parent
 
     def tell(line: dict[str, Any]) -> None:
         target.write(json.dumps(line).encode() + b"\n")
-        # Hits are for people who wait, and there are thousands at most.
+        # People wait for hits, and there are thousands at most.
         target.flush()
 
     job = decode_job(source.read())

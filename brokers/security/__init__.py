@@ -1,1 +1,1 @@
-"""Keys of the cluster; later principals, SASL steps and TLS. Pure: no I/O in any step."""
+"""Keys of the cluster; later principals, SASL steps and TLS. Pure: no step does I/O."""

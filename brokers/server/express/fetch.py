@@ -1,7 +1,7 @@
 """Serves fetches of one partition without a session, if the requested records are there.
 
-librdkafka reads so: each request of a small consumer has one partition. A request that has to wait,
-or whose response needs more than records, takes the regular path.
+librdkafka fetches this way: each request of a small consumer has one partition. A request that has
+to wait, or whose response needs more than records, takes the regular path.
 """
 
 from collections.abc import Sized
@@ -38,7 +38,7 @@ from brokers.server.handlers.fetch import MAX_FETCH_BYTES, min_bytes
 from brokers.server.metrics import Histogram
 
 # From the end of the client id to the low byte of the name's length, and from the end of the name
-# to the fetch offset; where topics go by ids, all is at once.
+# to the fetch offset; in versions with topic ids, the sum of both.
 _NAME_PLAIN: Final = (44, 13)
 _NAME_FLEXIBLE: Final = (41, 9)
 _ID_WITH_REPLICA: Final = 66

@@ -17,8 +17,8 @@ from brokers.server.metrics import Histogram
 # A lane's response: bytes that are sent as they are, buffers and file ranges in order, or an object
 # that delivers bytes later.
 Answer: TypeAlias = bytes | list[Sized] | LateAnswer
-# Takes the whole frame's buffer, a view of it, how long the frame is, the correlation id and when
-# it came; None if the request has to take the regular path.
+# Takes the whole frame's buffer, a view of it, the frame's length, the correlation id and the time
+# of arrival; None if the request has to take the regular path.
 Serve: TypeAlias = Callable[[bytearray, memoryview, int, int, float], Answer | None]
 
 

@@ -15,11 +15,11 @@ MAX_HEAD_BYTES: Final = 512
 # The shortest time between dropping all templates twice.
 FORGET_SECONDS: Final = 1.0
 
-# Where what requests have in common begins in a frame, with the length of the client id, and where
-# the low byte of that length is.
+# The start of the common bytes in a frame, which begin with the length of the client id, and the
+# low byte of that length.
 HEAD_START: Final = 12
 CLIENT_ID_LOW: Final = 13
-# Three numbers in a row that no template has otherwise, to find where a message's own stand.
+# Three numbers in a row that no template has otherwise, to find the positions of a message's own.
 OFFSETS: Final = Struct(">qqq")
 MARKS: Final = (0x1122334455667711, 0x2233445566771122, 0x3344556677112233)
 

@@ -1,9 +1,9 @@
-"""ApiVersions: tells a client which requests are served here.
+"""ApiVersions: lists the requests that are served here.
 
-Answers from the rows that dispatch itself goes by, so nothing is told that is not served. Features
-of the cluster are announced by the release that serves them: a client that reads a level of
+Uses the rows by which requests are dispatched, so that the list matches them. Features of the
+cluster are announced by the release that serves them: a client that reads a level of
 transaction.version or group.version begins to use it at once. Their levels are part of a release
-and not of the cluster's metadata, so every feature is finalized, and nobody can set one back.
+and not of the cluster's metadata, so every feature is finalized, and none can be downgraded.
 """
 
 import re
@@ -30,16 +30,16 @@ FEATURES: Final[tuple[tuple[str, int, int], ...]] = (
     # 1 is the consumer protocol (KIP-848).
     ("group.version", 0, 1),
 )
-# Grows with each change of a level, of which there is none while brokers run.
+# Grows with each change of a level; levels do not change while brokers run.
 _FEATURES_EPOCH: Final = 0
 
-_NAMES_SINCE: Final = 3  # the first version in which a client says what software it is
+_NAMES_SINCE: Final = 3  # the first version in which a client names its software
 _ZERO_SINCE: Final = 4  # the first version that may carry a lowest level of 0
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
 
 def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse | None:
-    """Answers; a request of a version that is too new to be read comes empty."""
+    """Answer; a request of a version that is too new to be decoded comes empty."""
     own = context.apis[SERVED.key]
     if not own.serves(call.version):
         # Clients read this in the form of version 0 and pick a version from the one row (KIP-511).
@@ -51,7 +51,7 @@ def handle(context: Context, call: Call, request: ApiVersionsRequest) -> ApiVers
         call.introduce(request.client_software_name, request.client_software_version)
     encoded = context.encoded_versions.get(call.version)
     if encoded is None:
-        # Every connection begins with this question, and what is served never changes.
+        # Every connection begins with this request, and the response never changes.
         encoded = codec(ApiVersionsResponse, call.version).encode(_table(context, call.version))
         context.encoded_versions[call.version] = encoded
     call.answer_encoded(encoded)
@@ -74,7 +74,7 @@ def _table(context: Context, version: int) -> ApiVersionsResponse:
 def supported_features(
     features: Sequence[tuple[str, int, int]], version: int
 ) -> list[SupportedFeatureKey]:
-    """The features that a client of this version can bear: Java's die of a lowest level of 0."""
+    """Return the features for clients of this version: Java's fail on a lowest level of 0."""
     return [
         SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
         for name, lowest, highest in features
@@ -83,7 +83,7 @@ def supported_features(
 
 
 def finalized_features(features: Sequence[tuple[str, int, int]]) -> list[FinalizedFeatureKey]:
-    """The features at the one level that is in effect; none of them is at 0, which is left out."""
+    """Return the features at the one level in effect; features at level 0 would be left out."""
     return [
         FinalizedFeatureKey(name=name, min_version_level=highest, max_version_level=highest)
         for name, _lowest, highest in features

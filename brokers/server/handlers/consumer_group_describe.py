@@ -1,7 +1,7 @@
-"""ConsumerGroupDescribe: shows groups of the consumer protocol, with what members have and will.
+"""ConsumerGroupDescribe: describes consumer protocol groups, with current and target assignments.
 
-A classic group is not found here, by a sentence that says what it is; clients then ask
-DescribeGroups. From version 1 it is told which protocol each member speaks.
+A classic group is reported as not found, with a sentence that says why; clients then send
+DescribeGroups. From version 1 the response has the protocol of each member.
 """
 
 from typing import Final

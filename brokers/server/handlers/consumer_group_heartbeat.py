@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat: a member of a consumer group joins, stays, leaves, learns what to read.
+"""ConsumerGroupHeartbeat: lets members of a consumer group join, stay, leave and get assignments.
 
-From version 1 a client makes up the id of its member; in version 0 a newcomer without one gets it
-here. A member that has nothing to say and nothing to learn is answered in the same turn.
+From version 1 a client makes up the id of its member; in version 0 a new member without one gets it
+here. A heartbeat without changes on either side is answered in the same turn.
 """
 
 import base64
@@ -29,7 +29,7 @@ def handle(context: Context, call: Call, request: ConsumerGroupHeartbeatRequest)
         modern_request.check(request, call.version)
     except KafkaError as error:
         return _refused(error)
-    # The check lets nobody else through without an id but who leaves for a while, and is refused.
+    # The check passes only one other request without an id, a temporary leave, which is refused.
     if not request.member_id and request.member_epoch == JOINS:
         request.member_id = new_member_id()
     operation = modern_operations.heartbeat(request, who_of(call))
@@ -37,7 +37,7 @@ def handle(context: Context, call: Call, request: ConsumerGroupHeartbeatRequest)
 
 
 def new_member_id() -> str:
-    """22 characters, as Kafka's ids of 16 bytes are written."""
+    """Return 22 characters, in the format of Kafka's ids of 16 bytes."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
 
 

@@ -1,6 +1,6 @@
-"""CreatePartitions: gives topics more partitions.
+"""CreatePartitions: adds partitions to topics.
 
-Turns wire topics into actions and outcomes into results; what is allowed is decided by the store.
+Turns wire topics into actions and outcomes into results; the store decides what is allowed.
 """
 
 from typing import Final

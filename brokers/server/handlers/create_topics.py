@@ -1,8 +1,8 @@
-"""CreateTopics: creates topics, each for itself, and shows what became of them.
+"""CreateTopics: creates topics independently, and returns the outcome of each.
 
-Turns wire topics into actions and outcomes into results; what a topic may be is decided by the
-store. From version 5 on the answer shows the configuration of each new topic as DescribeConfigs
-would, also of one that was only tried.
+Turns wire topics into actions and outcomes into results; the store decides what is allowed. From
+version 5 on the response has the configuration of each new topic, as DescribeConfigs would return
+it, also if it was only validated.
 """
 
 from typing import Final
@@ -69,7 +69,7 @@ def _part(topic: CreatableTopic, *, is_repeated: bool) -> Action | Outcome:
 
 
 def _assignments(given: list[CreatableReplicaAssignment]) -> tuple[tuple[int, ...], ...] | None:
-    """The replicas by partition, if any are given: each partition from 0 on stands there once."""
+    """Return the replicas by partition, if there are any: each partition from 0 on occurs once."""
     replicas: dict[int, tuple[int, ...]] = {}
     for assignment in given:
         index = assignment.partition_index

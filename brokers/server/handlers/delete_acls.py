@@ -1,4 +1,4 @@
-"""DeleteAcls: says of every filter that there is no access control."""
+"""DeleteAcls: answers every filter with an error, since there is no access control."""
 
 from typing import Final
 

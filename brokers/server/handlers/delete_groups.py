@@ -1,6 +1,6 @@
 """DeleteGroups: deletes groups without members, of both protocols, with all their offsets.
 
-Each group is its own operation, and the answer follows when the last one is safe. A group that is
+Each group is its own operation, and the response follows when the last one is safe. A group that is
 named twice is deleted and answered once. The empty id is a group like any other here, since offsets
 may be committed to it.
 """

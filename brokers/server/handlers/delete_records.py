@@ -1,8 +1,8 @@
-"""DeleteRecords: gives up the records of partitions below an offset, for good.
+"""DeleteRecords: deletes the records of partitions below an offset.
 
-The new starts are on the disk before the answer, with one write for all partitions of a request;
-whole segments below them are deleted later. Where that write fails nothing is promised, though
-readers may find the records gone already: the client asks again.
+The new log starts are on the disk before the response, with one write for all partitions of a
+request; whole segments below them are deleted later. If that write fails the response is an error,
+though readers may find the records gone already: the client retries.
 """
 
 from brokers.cluster.topic_names import INTERNAL_TOPICS

@@ -57,7 +57,7 @@ def _switched_off(version: int) -> Outcome:
 
 
 def _parts(image: ClusterImage, topics: Sequence[DeleteTopicState]) -> list[Action | Outcome]:
-    # A name and the id behind it are the same topic, so ids are what is counted.
+    # A name and its id are the same topic, so ids are counted.
     twice = repeated(_key(image, topic) for topic in topics)
     return [_part(topic, is_repeated=_key(image, topic) in twice) for topic in topics]
 
@@ -85,7 +85,7 @@ def _part(topic: DeleteTopicState, *, is_repeated: bool) -> Action | Outcome:
 
 
 def _result(image: ClusterImage, topic: DeleteTopicState, outcome: Outcome) -> DeletableTopicResult:
-    """Name and id are those from before the deletion."""
+    """Take name and id from before the deletion."""
     error, message = error_fields(outcome)
     name, topic_id = topic.name, topic.topic_id
     if error is ErrorCode.NONE and isinstance(outcome.result, TopicResult):

@@ -1,4 +1,4 @@
-"""DescribeAcls: says that there is no access control, which lets consoles go on without it."""
+"""DescribeAcls: reports that there is no access control, which lets consoles go on without it."""
 
 from typing import Final
 

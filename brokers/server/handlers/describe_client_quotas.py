@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: tells that no quota is set, and refuses filters that Kafka refuses."""
+"""DescribeClientQuotas: reports that no quota is set, and refuses filters that Kafka refuses."""
 
 from collections.abc import Sequence
 from typing import Final

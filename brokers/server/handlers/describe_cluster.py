@@ -1,7 +1,7 @@
-"""DescribeCluster: shows the brokers, the controller and the id of the cluster.
+"""DescribeCluster: returns the brokers, the controller and the id of the cluster.
 
-Answers from the image alone. Controllers have no listener of their own here: the broker that
-Metadata names as controller takes what is meant for it.
+Uses the image only. Controllers have no listener of their own here: the broker that Metadata names
+as controller takes their requests.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ SERVED: Final = Served(key=60)
 
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
-# Without access control everybody may do all that there is: create 5, alter 7, describe 8, cluster
+# Without access control all clients may do everything: create 5, alter 7, describe 8, cluster
 # action 9, describe configs 10, alter configs 11, idempotent write 12.
 ALL_CLUSTER_OPERATIONS: Final = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 NOT_ASKED: Final = -(2**31)

@@ -1,8 +1,8 @@
-"""DescribeConfigs: shows the configuration of topics and brokers.
+"""DescribeConfigs: returns the configuration of topics and brokers.
 
-Each resource for itself. Loggers, client metrics and groups have no keys in this release, so theirs
-are empty; which resources a request may name, and which only the broker itself can tell, is as in
-Kafka.
+Each resource succeeds or fails alone. Loggers, client metrics and groups have no keys in this
+release, so theirs are empty; which resources a request may name, and which only the broker itself
+can describe, is as in Kafka.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=32)
 
-# Consoles ask for all topics at once. The answer holds about 2 KB for each of them.
+# Consoles request all topics at once. The response has about 2 KB for each of them.
 MAX_RESOURCES: Final = 10_000
 _RESULTS: Final = EncodedArray(DescribeConfigsResponse, "results")
 _KINDS: Final = frozenset(Kind)
@@ -54,7 +54,7 @@ async def handle(context: Context, call: Call, request: DescribeConfigsRequest) 
 
 
 def _refused(request: DescribeConfigsRequest) -> KafkaError | None:
-    """What is wrong with the request as a whole, as Kafka has it."""
+    """Return the error of the request as a whole, by Kafka's rules."""
     if len(request.resources) > MAX_RESOURCES:
         return KafkaError(
             ErrorCode.INVALID_REQUEST,
@@ -70,7 +70,7 @@ def _refused(request: DescribeConfigsRequest) -> KafkaError | None:
 
 
 class _Alike:
-    """The answers of one request. Topics that set the same share theirs: most set nothing."""
+    """The results of one request. Topics with equal configs share theirs: most set nothing."""
 
     __slots__ = ("_context", "_request", "_topics")
 
@@ -80,7 +80,7 @@ class _Alike:
         self._topics: dict[object, list[DescribeConfigsResourceResult]] = {}
 
     def configs_of(self, resource: DescribeConfigsResource) -> list[DescribeConfigsResourceResult]:
-        """All keys of a resource that are asked for; KafkaError where it is not to be told here."""
+        """Return all requested keys of a resource; KafkaError if it cannot be described here."""
         name, keys = resource.resource_name, resource.configuration_keys or None
         if resource.resource_type != Kind.TOPIC:
             return list(_configs(self._request, _entries(self._context, resource)))
@@ -100,7 +100,7 @@ class _Alike:
 
 
 def _entries(context: Context, resource: DescribeConfigsResource) -> Iterable[Entry]:
-    """All keys of a resource other than a topic."""
+    """Return all keys of a resource other than a topic."""
     name, keys = resource.resource_name, resource.configuration_keys or None
     kind = resource.resource_type
     if kind == Kind.BROKER and not name:

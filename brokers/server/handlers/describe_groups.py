@@ -1,6 +1,6 @@
-"""DescribeGroups: shows classic groups with their members, and what each member was given.
+"""DescribeGroups: describes classic groups with their members and assignments.
 
-A group that is not there, or is of the consumer protocol, is dead; from version 6 that is an error
+A group that is missing, or is of the consumer protocol, is dead; from version 6 that is an error
 with a sentence. The empty id is a group like any other here, since offsets may be committed to it.
 """
 

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: shows this broker's one log dir and how much each partition takes in it."""
+"""DescribeLogDirs: returns this broker's one log dir and the size of each partition in it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -47,7 +47,7 @@ async def handle(
 
 
 def _wanted(context: Context, request: DescribeLogDirsRequest) -> Iterator[Partition]:
-    """The partitions asked for that are here; the others are left out."""
+    """Yield the requested partitions that are here."""
     partitions: Iterable[Partition] = context.replicas.partitions()
     if request.topics is None:
         yield from partitions

@@ -1,4 +1,4 @@
-"""DescribeProducers: shows the producers that the leader of a partition remembers."""
+"""DescribeProducers: returns the producers that the leader of a partition remembers."""
 
 from brokers.cluster.topic_names import check_topic_name
 from brokers.protocol.errors import ErrorCode, KafkaError

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions: describes topics page by page.
 
-Answers from the image alone. Topics come sorted by name, so that a cursor means the same for every
-broker: a page ends where its limit of partitions is reached, in the middle of a topic if need be,
-and the cursor names the first partition that did not fit.
+Uses the image only. Topics are sorted by name, so that a cursor means the same for every broker: a
+page ends at its limit of partitions, in the middle of a topic if necessary, and the cursor names
+the first partition that did not fit.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=75)
 
-# Most partitions of one answer, whatever the client asks for; Kafka's
-# max.request.partition.size.limit. They are described in about 5 ms.
+# The limit of partitions in one response, Kafka's max.request.partition.size.limit. Describing so
+# many takes about 5 ms.
 MAX_PARTITIONS: Final = 2_000
 
 
@@ -69,7 +69,7 @@ def _page(
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse:
     answer = DescribeTopicPartitionsResponse()
-    # Whoever asks for none gets one, as in Kafka: an empty page would lead nowhere.
+    # A limit of 0 gets one, as in Kafka: with an empty page the cursor would not advance.
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
     for name in names:
         if left == 0:
@@ -78,7 +78,7 @@ def _page(
         topic = image.topics.get(name)
         if topic is None:
             answer.topics.append(_failed(name, _why_missing(name)))
-            left -= 1  # it takes room as a partition does
+            left -= 1  # it counts like a partition
             continue
         cursor = request.cursor
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
@@ -134,7 +134,7 @@ def _partitions(
             leader_epoch=state.leader_epoch,
             replica_nodes=list(state.replicas),
             isr_nodes=list(state.isr),
-            # Nobody out of sync is known to hold everything that was acknowledged.
+            # No replica outside the ISR is known to hold all acknowledged records.
             eligible_leader_replicas=[],
             last_known_elr=[],
             offline_replicas=offline,

@@ -1,6 +1,6 @@
-"""DescribeUserScramCredentials: tells that no user has credentials.
+"""DescribeUserScramCredentials: reports that no user has credentials.
 
-Listeners ask nobody for a password in this release, so there are none to describe.
+Listeners require no passwords in this release, so there are none to describe.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""ElectLeaders: says of each partition whether an election is needed, and why there is none.
+"""ElectLeaders: reports for each partition whether an election is needed, and why there is none.
 
 Never elects a leader. A partition has one replica in this release, which leads it whenever its
 broker is up; so either the leader is the preferred one, or no other replica could lead.
@@ -42,14 +42,14 @@ async def handle(
     if not (is_preferred or request.election_type == _UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
     if not context.is_serving and call.version >= _TOP_ERROR_SINCE:
-        # Its image may be empty, and must not call topics unknown.
+        # Its image may be empty, and topics must not be reported as unknown.
         return ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER)
     found = []
     for name, indexes in _asked(image, request):
         results = []
         for index in indexes:
             result = _result(image, name, index, is_preferred=is_preferred)
-            # Of all partitions, only those are told that an election was tried for.
+            # For a request of all partitions, only return those that need an election.
             if request.topic_partitions is not None or result.error_code != _NOT_NEEDED:
                 results.append(result)
             await slices.breathe()

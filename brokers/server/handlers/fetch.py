@@ -1,9 +1,9 @@
 """Fetch: reads record batches for consumers, and waits if there are too few.
 
-A response leaves when enough bytes are there, when some news must be sent at once, or when the time
-is over. Until then one object watches the partitions; it is notified of added bytes and reads again
-only once they could be enough. While it waits it holds no file. If there is no room for it, it
-watches nothing and reads again when its time is over: an immediate response would make all
+A response leaves when enough bytes are there, when some change must be reported at once, or when
+the time is over. Until then one object watches the partitions; it is notified of added bytes and
+reads again only once they could be enough. While it waits it holds no file. If there is no room for
+it, it watches nothing and reads again when its time is over: an immediate response would make all
 consumers retry without a pause.
 
 There are no followers yet: a request with a replica id is refused.
@@ -31,7 +31,7 @@ from brokers.server.served_api import Served
 SERVED = Served(key=1, counts_errors=True)
 API_NAME: Final = "Fetch"
 
-# Kafka's fetch.max.bytes: more than this never goes into one answer, whatever the client says.
+# Kafka's fetch.max.bytes: the limit of one response, whatever the client requests.
 MAX_FETCH_BYTES: Final = 55 * 1024 * 1024
 
 _FIRST_WITH_LEADERS: Final = 12
@@ -63,8 +63,8 @@ class PendingFetch:
         self._request = request
         self._plan = plan
         self._watched: list[Partition] = []
-        self._missing = 0  # bytes that must be added before another look is worth it
-        self._is_looking = False  # a look is coming
+        self._missing = 0  # bytes that must be added before the next read
+        self._is_looking = False  # a read is scheduled
         self._is_over = False
         self._is_watching = False
         self.due_ms = 0
@@ -80,7 +80,7 @@ class PendingFetch:
                 partition.watchers[self] = None
         else:
             replicas.room.unwatched[self] = None
-            # Or a thousand would wait on each connection, and those behind must wait anyway.
+            # Otherwise thousands could wait on each connection; later requests must wait anyway.
             call.hold()
         replicas.deadlines.add(self, min(self._request.max_wait_ms, MAX_FETCH_WAIT_MS))
         call.when_closed(self._end)
@@ -132,7 +132,7 @@ class PendingFetch:
 
 
 def handle(context: Context, call: Call, request: FetchRequest) -> FetchResponse | None:
-    """Answer at once if possible, or else leave an object that will."""
+    """Answer at once if possible, or else create an object that answers later."""
     try:
         plan = context.fetch_sessions.plan(request, speaks_of_ids=call.version >= FIRST_WITH_IDS)
     except KafkaError as error:

@@ -1,8 +1,8 @@
 """FindCoordinator: names the broker that coordinates a group, up to 1,000 of them at once.
 
-The internal topic is created when a group's coordinator is asked for the first time. Before version
-4 a request has one key and its answer stands at the top. Transactions and share groups are not
-served yet: who asks for theirs is told by a code that ends a producer, and as an invalid request.
+The first lookup of a group's coordinator creates the internal topic. Before version 4 a request has
+one key and its answer is at the top level. Transactions and share groups are not served yet:
+lookups for the former fail with a code that ends a producer, for the latter as an invalid request.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=10, waits=True)
 
-# Tools ask for all groups that they know in one go.
+# Tools look up all groups that they know at once.
 MAX_KEYS: Final = 1_000
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 _MANY_SINCE: Final = 4  # the first version with several keys
@@ -50,7 +50,7 @@ async def handle(
 
 
 def _refused(kind: int, count: int) -> KafkaError | None:
-    """What is wrong with the request as a whole."""
+    """Return the error of the request as a whole."""
     if kind == TRANSACTION:
         return KafkaError(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,

@@ -1,6 +1,6 @@
 """Provides shared code of group handlers: later answers, checks of ids, the client's identity.
 
-No handler of an API. An operation on a group is answered in the turn of its request, or once its
+Not a handler of an API. An operation on a group is answered in the turn of its request, or once its
 records are safe, or when other members have joined; nothing here waits, and nothing is a task.
 """
 
@@ -18,7 +18,7 @@ from brokers.server.context import Context
 
 M = TypeVar("M", bound=Message)
 
-# How much of a name that is too long is repeated to its sender.
+# Characters of a too long name that are repeated to its sender.
 _SHOWN: Final = 100
 
 
@@ -58,9 +58,9 @@ def submitted(
     refused: Callable[[KafkaError], Message],
     turned: Callable[[Message], Message] | None = None,
 ) -> Message | None:
-    """The answer, if it is there in this turn; else it follows by the call.
+    """Return the answer if it is ready in this turn; else send it later by the call.
 
-    `refused` makes an answer of an error, and `turned` another one of what the group has answered.
+    `refused` converts an error to a response, and `turned` converts the group's answer.
     """
     waiting = _Waiting(call, refused, turned)
     context.groups.submit(group_id, operation, waiting)
@@ -69,7 +69,7 @@ def submitted(
 
 
 class Gathered:
-    """Answers of several operations; `done` gets all of them in their order, once."""
+    """Collects the answers of several operations; calls `done` once with all of them in order."""
 
     __slots__ = ("_answers", "_done", "_missing")
 
@@ -79,7 +79,7 @@ class Gathered:
         self._done = done
 
     def take(self, index: int) -> Callable[[Answer], None]:
-        """Where the answer of one operation goes."""
+        """Return the receiver of one operation's answer."""
 
         def taken(answer: Answer) -> None:
             assert self._answers[index] is None, f"answer {index} came twice"
@@ -92,19 +92,19 @@ class Gathered:
 
 
 def who_of(call: Call) -> Who:
-    """Who speaks, as members are shown to people."""
+    """Return the client's identity, as shown to people."""
     return Who(call.request.client_id or "", f"/{call.peer.address}")
 
 
 def id_error(group_id: str) -> KafkaError | None:
-    """What is wrong with the id of a group that shall have members."""
+    """Return the error of the id of a group with members."""
     if not group_id:
         return KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     return long_id_error(group_id)
 
 
 def long_id_error(group_id: str) -> KafkaError | None:
-    """The same where consumers without members may use the empty id."""
+    """Return the error of a group's id; consumers without members may use the empty one."""
     if not _is_too_long(group_id):
         return None
     return KafkaError(
@@ -114,7 +114,7 @@ def long_id_error(group_id: str) -> KafkaError | None:
 
 
 def part_error(*names: str | None) -> KafkaError | None:
-    """What is wrong with member and instance ids."""
+    """Return the error of member and instance ids."""
     for name in names:
         if name is not None and _is_too_long(name):
             return KafkaError(
@@ -125,5 +125,5 @@ def part_error(*names: str | None) -> KafkaError | None:
 
 
 def _is_too_long(name: str) -> bool:
-    # A character has four bytes at most, so that few names have to be counted out.
+    # A character has four bytes at most, so that few names have to be encoded.
     return len(name) > MAX_ID_BYTES // 4 and len(name.encode()) > MAX_ID_BYTES

@@ -1,7 +1,7 @@
-"""What the two APIs share that describe groups: one look for each group, within limits.
+"""Provides the shared code of the two APIs that describe groups, one lookup each, within limits.
 
-No handler of an API. A look takes what is committed at its moment, so an answer about several
-groups is about several moments; between them the loop goes on.
+Not a handler of an API. A lookup reads the committed state at its moment, so a response about
+several groups mixes several moments; between them the loop goes on.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from brokers.server.context import Context
 
 T = TypeVar("T")
 
-# Groups of one request; an administrator's tool asks for the groups of one page.
+# Groups of one request; an administrator's tool requests the groups of one page.
 MAX_GROUPS: Final = 1_000
-# About what an answer may take: one group always fits, a thousand large ones are asked for in
-# parts.
+# The approximate limit of a response: one group always fits, a thousand large ones need several
+# requests.
 MAX_ANSWER_BYTES: Final = 64 << 20
-# All that there is to do with a group: read, delete and describe it, and its configs.
+# All operations on a group: read, delete and describe it, and its configs.
 ALL_GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
 
@@ -29,7 +29,7 @@ async def described_each(
     refused: Callable[[str, KafkaError], T],
     size_of: Callable[[T], int],
 ) -> list[T]:
-    """One description for each id, in their order; `refused` makes one of an error of `look`."""
+    """Return one description for each id, in order; `refused` converts an error of `look`."""
     wrong = excess(len(group_ids))
     slices = Slices(context.clock)
     found: list[T] = []
@@ -50,7 +50,7 @@ async def described_each(
 
 
 def excess(count: int) -> KafkaError | None:
-    """What is wrong with a request about so many groups."""
+    """Return the error of a request with too many groups."""
     if count <= MAX_GROUPS:
         return None
     return KafkaError(

@@ -1,7 +1,7 @@
 """Heartbeat: keeps a classic member in a group of either protocol, and reports a rebalance.
 
-While its group is being loaded the member is unknown, and an error would end a valid membership, so
-the response reports success, as in Kafka.
+While its group is loading the member is unknown, and an error would end a valid membership, so the
+response reports success, as in Kafka.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: changes single keys of a resource and leaves the others alone."""
+"""IncrementalAlterConfigs: changes single keys of a resource and leaves the others unchanged."""
 
 from typing import Final
 

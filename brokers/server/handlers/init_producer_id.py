@@ -1,8 +1,8 @@
-"""InitProducerId: gives an idempotent producer an id that no other has had.
+"""InitProducerId: returns a producer id that no other idempotent producer has had.
 
-A producer without a transactional id starts anew with every call: what it says of an earlier id
-changes nothing, as in Kafka. Transactions are not served yet; who asks for one is answered with the
-code that ends a producer, since it would try again for ever after most others.
+A producer without a transactional id starts over with every call: an earlier id in the request
+changes nothing, as in Kafka. Transactions are not served yet; requests for them fail with the code
+that ends a producer, since most others would make it retry without end.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from brokers.server.served_api import Served
 
 SERVED = Served(key=22, waits=True)
 
-# How long a new block of ids may take; clients wait 30 s or more for their answer.
+# The deadline for a new block of ids; clients wait 30 s or more for their response.
 ALLOCATION_TIMEOUT_MS: Final = 5_000
 _NONE: Final = -1
 

@@ -1,8 +1,8 @@
-"""JoinGroup: takes a classic member into a group, and answers once all members have come.
+"""JoinGroup: adds a classic member to a group, and answers once all members have joined.
 
-A group of the consumer protocol answers at once. From version 4 on a newcomer is sent back for its
-id first. What the group makes of a join is its own business; here is what can be refused without
-it.
+A group of the consumer protocol answers at once. From version 4 on a new member is sent back for
+its id first. The group decides on a join; this module only refuses requests that are invalid in any
+group.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ def handle(context: Context, call: Call, request: JoinGroupRequest) -> Message |
 
 
 def _as_told(answer: Message, version: int) -> JoinGroupResponse:
-    """Without a protocol there is none to name, which older clients read as an empty name."""
+    """Convert a missing protocol, which older clients read as an empty name."""
     assert isinstance(answer, JoinGroupResponse), f"{answer!r} answers no JoinGroup"
     if answer.error_code and version >= _MAY_NAME_NONE:
         answer.protocol_name = None

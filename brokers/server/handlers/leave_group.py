@@ -1,6 +1,6 @@
-"""LeaveGroup: classic members leave, or an administrator puts members of either protocol out.
+"""LeaveGroup: removes classic members, or members of either protocol for an administrator.
 
-Before version 3 a request is about one member, and its error is that of the answer.
+Before version 3 a request is about one member, and its error is that of the response.
 """
 
 from typing import Final

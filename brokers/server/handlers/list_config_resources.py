@@ -1,8 +1,8 @@
-"""ListConfigResources: lists what has configuration of its own.
+"""ListConfigResources: lists the resources that have configurations of their own.
 
-Topics and brokers are what they are in the image. Client metrics subscriptions and groups are not
-served yet, so there are none to list; the loggers of a broker are listed under its id, as Kafka
-does, though this broker has none that can be set.
+Topics and brokers come from the image. Client metrics subscriptions and groups are not served yet,
+so there are none to list; the loggers of a broker are listed under its id, as in Kafka, though this
+broker has none that can be set.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=74)
 
-_TYPES_SINCE: Final = 1  # below it the request asks for client metrics alone
+_TYPES_SINCE: Final = 1  # below it the request is for client metrics alone
 
 
 def _topics(image: ClusterImage) -> Iterable[str]:
@@ -54,7 +54,7 @@ def handle(
     if call.version < _TYPES_SINCE:
         wanted = [Kind.CLIENT_METRICS]
     if not _NAMES.keys() >= set(wanted):
-        # Kafka's answer to a type that only a later release may know.
+        # Kafka's response to a type that only a later release may know.
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = context.image
     return ListConfigResourcesResponse(

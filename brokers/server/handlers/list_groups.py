@@ -1,7 +1,7 @@
 """ListGroups: lists the groups that this broker coordinates, also those that only have offsets.
 
 From version 4 a request may filter by state, from version 5 by type, both in any case. While a
-shard is still being read its groups are missing: the answer says so, and has the others. An answer
+shard is loading its groups are missing: the response reports that, and has the others. A response
 ends after MAX_LISTED groups.
 """
 

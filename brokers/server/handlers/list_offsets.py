@@ -1,7 +1,7 @@
-"""ListOffsets: tells where a partition begins and ends, and where a time falls in it.
+"""ListOffsets: returns the start and end of a partition, and the offset of a time.
 
-Readers are told of nothing behind the high watermark. A search by time reads indexes and opens
-batches, and a request may name all partitions there are, so requests go on in small steps, in the
+Readers never get an offset behind the high watermark. A search by time reads indexes and decodes
+batches, and a request may name all existing partitions, so requests run in small steps, in the
 slice of the event loop that all long work shares.
 """
 
@@ -30,7 +30,7 @@ SERVED = Served(key=2)
 _NONE: Final = -1
 _FIRST_WITH_EPOCHS: Final = 4
 
-# A place: its offset, the time of its record, and the leader epoch.
+# An offset, the time of its record, and the leader epoch.
 Found = tuple[int, int, int]
 
 
@@ -49,10 +49,9 @@ def _nowhere(_partition: Partition) -> Found:
 
 
 _NEWEST: Final = -3
-# The places that stand for a timestamp: the first version that knows them, and how to find them,
-# where that takes no search.
-# All of a log is local here, so its local part begins where it begins, and the two places of tiered
-# storage are nowhere, as Kafka says of a topic that has none.
+# The special timestamps: the first version that has each, and a function that finds its offset, if
+# that needs no search. All of a log is local here, so its local part begins at its start, and the
+# two offsets of tiered storage do not exist, as in Kafka for a topic without it.
 PLACES: Final[Mapping[int, tuple[int, Callable[[Partition], Found] | None]]] = MappingProxyType(
     {
         -1: (1, _latest),
@@ -132,7 +131,7 @@ def _finding(
 
 
 def _while_open(call: Call, search: Search) -> Search:
-    """The same steps, without a result once nobody is there to be answered."""
+    """Yield the same steps; end without a result once the connection is closed."""
     try:
         while call.is_open:
             try:

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: tells that none is under way; this release moves no replicas."""
+"""ListPartitionReassignments: reports that none is running; this release moves no replicas."""
 
 from typing import Final
 
@@ -16,5 +16,5 @@ SERVED: Final = Served(key=46)
 def handle(
     _context: Context, _call: Call, _request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    # Kafka does not refuse topics that are unknown either.
+    # Kafka does not refuse unknown topics either.
     return ListPartitionReassignmentsResponse(error_message=None)

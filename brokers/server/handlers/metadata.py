@@ -1,9 +1,9 @@
-"""Metadata: tells which brokers there are and who leads which partition.
+"""Metadata: returns the brokers, and the leaders of partitions.
 
-Answers from the image and from topics that are kept encoded. A topic that is not there may be
-created on the way. The request that created it is told UNKNOWN_TOPIC_OR_PARTITION, as by Kafka:
-clients ask again, and find it. The answer waits a little for the creation, so that the second
-request finds the topic and a refused creation is told with its reason.
+Uses the image and a cache of encoded topics. A missing topic may be created by the request. The
+request that created it gets UNKNOWN_TOPIC_OR_PARTITION, as from Kafka: clients retry, and find it.
+The response waits a little for the creation, so that the retry finds the topic and a refused
+creation returns its reason.
 """
 
 import asyncio
@@ -37,32 +37,32 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=3)
 
-# How long an answer waits for topics that it made the cluster create. Clients give a request 30 s,
-# and ask again after 100 ms when they are told UNKNOWN_TOPIC_OR_PARTITION.
+# How long a response waits for topics that it made the cluster create. Clients give a request 30 s,
+# and retry 100 ms after UNKNOWN_TOPIC_OR_PARTITION.
 CREATION_WAIT_MS: Final = 3_000
 # Topics that one request may create: as many as one transaction takes. The client gets the rest by
-# asking again.
+# retrying.
 MAX_CREATED: Final = MAX_PROPOSALS
-# What is answered in the turn of the request: topics asked for, and partitions to be encoded first.
-# Either takes about a millisecond at most.
+# Work done in the turn of the request: requested topics, and partitions to be encoded first. Either
+# takes about a millisecond at most.
 TOPICS_AT_ONCE: Final = 200
 PARTITIONS_AT_ONCE: Final = 300
-# Answers that may take longer at a time. Beyond that everything is answered at once, and a client
-# is told to ask again for topics that might be created.
+# Slower responses in progress. Beyond that every request is answered at once, and a client is told
+# to retry for topics that might be created.
 MAX_RUNNING: Final = 64
 
 _ANY_NUMBER: Final = 2**31
-# What the request is told that created a topic, also where the topic can be seen already.
+# The error for the request that created a topic, even if the topic is in the image already.
 _CREATED: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NULL_IS_ALL_SINCE: Final = 1  # before that, no topics meant all topics
 _IDS_SINCE: Final = 12  # version 10 has the field, and no use for it yet
 
-# The loop itself holds its tasks weakly.
+# The event loop itself holds its tasks weakly.
 _RUNNING: Final[set[asyncio.Task[None]]] = set()
 
 
 def handle(context: Context, call: Call, request: MetadataRequest) -> MetadataResponse | None:
-    """Answers from what is there, or leaves a task behind where that would take too long."""
+    """Answer from the present state, or start a task if that would take too long."""
     if _wants_all(call, request):
         _tell_all(context, call, request)
         return None
@@ -77,7 +77,7 @@ def handle(context: Context, call: Call, request: MetadataRequest) -> MetadataRe
     if is_long and len(_RUNNING) < MAX_RUNNING:
         _start(context, call, _tell_later(context, call, request))
         return None
-    # What is not created now is created when the client asks again.
+    # Missing topics are created when the client retries.
     errors = dict.fromkeys(missing if creates else (), ErrorCode.LEADER_NOT_AVAILABLE)
     image = context.image
     _answer(context, call, request, image, list(_topics(context, call, request, image, errors)))
@@ -101,7 +101,7 @@ def _tell_all(context: Context, call: Call, request: MetadataRequest) -> None:
 
 
 def _is_cold(context: Context, call: Call, request: MetadataRequest) -> bool:
-    """Whether topics have to be encoded first that are too many for one turn."""
+    """Tell whether too many partitions have to be encoded first for one turn."""
     image = context.image
     asked_for = (_find(image, asked) for asked in request.topics or ())
     cold = context.metadata_cache.missing(
@@ -114,7 +114,7 @@ def _is_cold(context: Context, call: Call, request: MetadataRequest) -> bool:
 
 
 def _start(context: Context, call: Call, work: Coroutine[None, None, None]) -> None:
-    """Runs what takes longer beside the other requests of this broker."""
+    """Run longer work beside the other requests of this broker."""
     task = context.loop.create_task(_watched(call, work))
     _RUNNING.add(task)
     task.add_done_callback(_RUNNING.discard)
@@ -123,13 +123,13 @@ def _start(context: Context, call: Call, work: Coroutine[None, None, None]) -> N
 async def _watched(call: Call, work: Coroutine[None, None, None]) -> None:
     try:
         await work
-    except Exception:  # a bug here must not leave a client waiting for ever
+    except Exception:  # a bug here must not leave a client waiting
         call.disconnect("handler failed")
         raise
 
 
 async def _tell_later(context: Context, call: Call, request: MetadataRequest) -> None:
-    """Answers once topics are created, or tried to be, and encoded a little at a time."""
+    """Answer once topics are created, or refused, and encoded a little at a time."""
     slices = Slices(context.clock)
     errors: dict[str, ErrorCode] = {}
     if _may_create(context, request) and not _wants_all(call, request):
@@ -142,7 +142,7 @@ async def _tell_later(context: Context, call: Call, request: MetadataRequest) ->
     _answer(context, call, request, image, topics)
 
 
-# -- what is told --------------------------------------------------------------------------------
+# -- responses -----------------------------------------------------------------------------------
 
 
 def _topics(
@@ -152,7 +152,7 @@ def _topics(
     image: ClusterImage,
     errors: Mapping[str, ErrorCode],
 ) -> Iterator[bytes]:
-    """Every topic that is asked for, once and encoded; `errors` says why some are not told."""
+    """Yield every requested topic, once and encoded; `errors` explains the missing ones."""
     cache, version, operations = context.metadata_cache, call.version, _operations(request)
     if _wants_all(call, request):
         for topic in image.topics.values():
@@ -197,7 +197,7 @@ def _why_missing(context: Context, name: str) -> ErrorCode:
         check_topic_name(name)
     except KafkaError as error:
         return error.code
-    # A broker that has not joined yet knows of no topic, which says nothing about the topic.
+    # A broker that has not registered yet has no topics, which proves nothing about this one.
     return (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if context.is_serving
@@ -206,7 +206,7 @@ def _why_missing(context: Context, name: str) -> ErrorCode:
 
 
 def _refuse_ids(wanted: Sequence[MetadataRequestTopic]) -> MetadataResponse:
-    """Topics by id, or without a name, in a version that cannot answer them."""
+    """Refuse topics by id, or without a name, in a version whose response has no ids."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(
@@ -231,7 +231,7 @@ def _may_create(context: Context, request: MetadataRequest) -> bool:
 
 
 def _to_create(context: Context, asked: MetadataRequestTopic) -> str | None:
-    """The name of a topic that could be created; None: it is there, or can never be."""
+    """Return the name of a topic to create; None if it exists, or can never be created."""
     name = asked.name
     if name is None or asked.topic_id != ZERO_UUID or name in context.image.topics:
         return None
@@ -247,7 +247,7 @@ def _to_create(context: Context, asked: MetadataRequestTopic) -> str | None:
 async def _create(
     context: Context, call: Call, request: MetadataRequest, slices: Slices
 ) -> dict[str, ErrorCode]:
-    """Say of each topic that was missing why it is, or may be, still; _CREATED if it is not."""
+    """Return the error of each missing topic after its creation; _CREATED if it succeeded."""
     errors: dict[str, ErrorCode] = {}
     for asked in request.topics or ():
         name = _to_create(context, asked)
@@ -263,10 +263,10 @@ async def _create(
     return errors
 
 
-# Creations that were not decided, of which a client that asked where a topic is learns nothing.
+# Creations without a decision; their errors mean nothing to a client that requests metadata.
 _ASK_AGAIN: Final = frozenset(
     {
-        ErrorCode.TOPIC_ALREADY_EXISTS,  # somebody else was faster
+        ErrorCode.TOPIC_ALREADY_EXISTS,  # another request was faster
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.STALE_BROKER_EPOCH,
         ErrorCode.BROKER_ID_NOT_REGISTERED,
@@ -303,8 +303,8 @@ def _answer(
         if not broker.is_fenced
     ]
     if not brokers:
-        # Librdkafka takes "no controller" for an answer, and asks again after minutes; whoever is
-        # cut off asks again at once.
+        # Librdkafka accepts "no controller" as a response, and retries after minutes; a
+        # disconnected client retries at once.
         call.disconnect("all brokers of the cluster are fenced")
         return
     asked = request.include_cluster_authorized_operations

@@ -1,7 +1,7 @@
-"""OffsetCommit: keeps how far a group has read, once it is safe.
+"""OffsetCommit: stores a group's committed offsets, and answers once they are safe.
 
-Each partition stands for itself: one that no topic has, or whose text is too long, is refused, and
-the others are kept. What is wrong with the member is wrong with all of them.
+Each partition succeeds or fails alone: a missing partition, or a too long metadata text, is
+refused, and the others are committed. An error of the member applies to all of them.
 """
 
 from typing import Final
@@ -92,5 +92,5 @@ def handle(context: Context, call: Call, request: OffsetCommitRequest) -> Messag
 
 
 def _units(text: str) -> int:
-    """How long a text is as Java counts it: a character has two units at most."""
+    """Return a text's length as Java counts it: a character has two units at most."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,7 +1,7 @@
-"""OffsetDelete: deletes what a group has committed on partitions that no member of it reads.
+"""OffsetDelete: deletes committed offsets of partitions to which no member subscribes.
 
-A partition without a committed offset is no error; one that is nowhere is. Where the group as a
-whole is refused, the answer has that code and no partitions.
+A partition without a committed offset is no error; a missing one is. If the group as a whole is
+refused, the response has that code and no partitions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def handle(context: Context, call: Call, request: OffsetDeleteRequest) -> Messag
 
 
 def _unknown(image: ClusterImage, wanted: Mapping[str, Sequence[int]]) -> Iterator[Place]:
-    """The places that are nowhere in the cluster."""
+    """Yield the partitions that the cluster does not have."""
     for name, indexes in wanted.items():
         topic = image.topics.get(name)
         count = 0 if topic is None else len(topic.partitions)

@@ -1,8 +1,8 @@
-"""OffsetFetch: tells how far groups have read, of named partitions or of all that they committed.
+"""OffsetFetch: returns committed offsets of groups, for named partitions or for all.
 
-Only what is safe is seen. Where nothing is committed the offset is -1 and nothing is wrong, also
-for a group that has never been. What was committed on a deleted topic is not told, also where one
-of the same name has other records now. Before version 8 a request is about one group.
+Returns only safe commits. Without a commit the offset is -1 without an error, also for a group that
+never existed. Commits on a deleted topic are left out, even if a new topic of the same name exists.
+Before version 8 a request is about one group.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=9)
 
-# Groups of one request; an administrator's tool asks for the groups of one page.
+# Groups of one request; an administrator's tool requests the groups of one page.
 MAX_GROUPS: Final = 1_000
-# Partitions of one answer, which is made in one turn of the loop; one group is told whole.
+# Partitions of one response, which is built in one turn of the loop; one group is always whole.
 MAX_PLACES: Final = 50_000
 _GROUPS_SINCE: Final = 8
 _IDS_SINCE: Final = 10
@@ -102,7 +102,7 @@ def _all(context: Context, version: int, offsets: Offsets) -> list[OffsetFetchRe
     for name, indexes in _by_topic(context, offsets).items():
         topic = context.image.topics.get(name)
         if version >= _IDS_SINCE and topic is None:
-            continue  # it has no id by which it could be told
+            continue  # it has no id, which the response needs
         parts = [_part(index, offsets[name, index]) for index in indexes]
         found.append(
             OffsetFetchResponseTopics(
@@ -147,9 +147,9 @@ def _by_topic(context: Context, offsets: Offsets) -> dict[str, list[int]]:
 
 
 def _committed(context: Context, offsets: Offsets, place: Place) -> Committed:
-    """Return what is committed, unless the topic it was committed on is deleted.
+    """Return the committed offset, unless the topic it was committed on is deleted.
 
-    An id that is unknown is no reason: a log copied from another cluster has the ids of that one.
+    An unknown id is no reason: a log copied from another cluster has the ids of that one.
     """
     committed = offsets.get(place, _NOTHING)
     return _NOTHING if committed.topic_id in context.image.deleted else committed
@@ -158,11 +158,11 @@ def _committed(context: Context, offsets: Offsets, place: Place) -> Committed:
 def _offsets(
     context: Context, group_id: str, member_id: str | None, epoch: int
 ) -> tuple[ErrorCode, Offsets]:
-    """All that a group has committed, or why it cannot be told to who asks."""
+    """Return a group's committed offsets, or the error for this client."""
 
     def query(shard: GroupShard) -> Offsets:
         group = shard.group(group_id)
-        # Administrators, and clients before version 9, name nobody.
+        # Administrators, and clients before version 9, send no member.
         is_named = member_id is not None or epoch >= 0
         if is_named and isinstance(group, ConsumerGroup):
             _check_member(group, member_id, epoch)

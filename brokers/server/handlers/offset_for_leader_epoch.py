@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: tells where a leader epoch ends in the log of a partition.
+"""OffsetForLeaderEpoch: returns the end of a leader epoch in the log of a partition.
 
 A reader that holds records of an epoch finds out whether they are still part of the log.
 """

@@ -50,20 +50,20 @@ API_NAME: Final = "Produce"
 
 NO_ACKS: Final = 0
 
-# The low byte of a batch's attributes, and from where on they need a look before the append: zstd
-# has the highest number of all codecs, and the flags stand above it.
+# The low byte of a batch's attributes, and the lowest value that needs a check before the append:
+# zstd has the highest number of all codecs, and the flags are above it.
 ATTRIBUTES_POSITION: Final = 22
 FIRST_ATTRIBUTES_TO_CHECK: Final = Compression.ZSTD.value
 _FIRST_WITH_STORAGE_ERROR: Final = 4
 _FIRST_WITH_ZSTD: Final = 7
 _FIRST_WITH_LEADERS: Final = 10
 
-# A client's timeout is for replicas that lag, and Kafka with one replica never times out. What is
-# waited for here is this broker's disk: a timeout of 0 would have a plain producer write twice.
+# A client's timeout is for replicas that lag, and Kafka with one replica never times out. Here the
+# wait is for this broker's disk: a timeout of 0 would make a plain producer write twice.
 LEAST_WAIT_MS: Final = 30_000
 
-# What is wrong with a batch that was compared with the log, records apart: Kafka tells where the
-# log starts beside these, and -1 beside everything else.
+# Errors of the comparison of a batch with the log, records apart: with these Kafka returns the
+# log's start, and -1 with all others.
 _TELLS_LOG_START: Final = frozenset(
     {
         ErrorCode.INVALID_TIMESTAMP,
@@ -73,7 +73,7 @@ _TELLS_LOG_START: Final = frozenset(
     }
 )
 
-# What an answer that waits holds in memory: for its request, a topic beside its name, a partition.
+# The memory of a waiting response: for its request, a topic beside its name, a partition.
 _REQUEST_BYTES: Final = 600
 _TOPIC_BYTES: Final = 200
 _PARTITION_BYTES: Final = 400
@@ -100,8 +100,8 @@ class PendingProduce:
         self._context = context
         self._call = call
         self._added = 0
-        # What still waits, by a number of its own, which is used once: some of it may be reached
-        # before all is added. Kept after the end, when nobody listens.
+        # The responses that still wait, by unique slot: some may be reached before all are added.
+        # Kept after the end, without a reader.
         self._open: dict[int, PartitionProduceResponse] = {}
         self._response: ProduceResponse | None = None
         self._is_over = False
@@ -110,7 +110,7 @@ class PendingProduce:
         self.due_ms = 0
 
     def add(self, partition: Partition, offset: int, answer: PartitionProduceResponse) -> None:
-        """Lets one partition's answer wait until its high watermark is at `offset`."""
+        """Keep one partition's response waiting until its high watermark is at `offset`."""
         slot = self._added
         self._added += 1
         self._open[slot] = answer
@@ -129,7 +129,7 @@ class PendingProduce:
 
     def reached(self, slot: int) -> None:
         del self._open[slot]
-        # Without an answer it was not begun, or the handler has failed after all.
+        # Without a response it was not begun, or the handler has failed after all.
         if not self._open and not self._is_over and self._response is not None:
             self._finish()
 
@@ -230,7 +230,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                         pending = PendingProduce(context, call)
                     pending.add(partition, appended.last_offset + 1, answer)
             answers.append(answer)
-            data.records = None  # not kept where the rest of the request is
+            data.records = None  # not kept for as long as the rest of the request
             spent = clock() - began
         topics.append(TopicProduceResponse(name=name, partition_responses=answers))
     note_stall(context, spent)
@@ -253,25 +253,25 @@ def _append_inspected(
     kept = context.replicas.room.kept_bytes
     if kept > MAX_KEPT_BYTES:
         raise _no_room_for(data, kept)
-    yield  # behind this the records are a copy, which stays
+    yield  # from here on the records are a copy, which stays valid
     records = data.records
     assert records is not None, "no records were refused"
     while True:
         rules = partition.log.config.rules
         yield from context.replicas.inspections.through(inspecting(records, rules, now_ms))
         try:
-            # Now, and not when it came: the times that a broker stamps grow with the offsets.
+            # Now, not the time of the request: times stamped by the broker grow with the offsets.
             return partition.append(records, context.clock.now_ms(), rules)
         except NeedsInspection:
-            continue  # the topic has other rules since it began
+            continue  # the topic's rules have changed meanwhile
 
 
 def _no_room_for(data: PartitionProduceData, kept_bytes: int) -> Exception:
     """Return the refusal of a batch that would have to be kept for its inspection.
 
-    A batch that comes again after a retriable error may find that a later one of its producer was
-    appended meanwhile, and would be out of order from then on. After a closed connection the
-    client sends all of them again, in order.
+    A batch that is retried after a retriable error may come after a later one of its producer, and
+    would be out of order from then on. After a closed connection the client sends all of them
+    again, in order.
     """
     message = (
         f"{kept_bytes} bytes of batches wait to be inspected, and the limit is {MAX_KEPT_BYTES}; "
@@ -284,7 +284,7 @@ def _no_room_for(data: PartitionProduceData, kept_bytes: int) -> Exception:
 
 
 def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
-    """Return what is wrong with the request as a whole."""
+    """Return the error of the request as a whole."""
     if not -1 <= request.acks <= 1:
         return KafkaError(
             ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, allowed are -1, 0 and 1"
@@ -306,7 +306,7 @@ def _internal(name: str) -> KafkaError:
 
 
 def _checked(records: memoryview | None, version: int) -> memoryview:
-    """Refuses batches that their attributes forbid; what is no batch at all, the log refuses."""
+    """Refuse batches with forbidden attributes; the log refuses buffers that are no batches."""
     if records is None:
         raise KafkaError(ErrorCode.INVALID_RECORD, "there is no record batch for the partition")
     if len(records) < HEADER_SIZE or records[MAGIC_POSITION] != MAGIC:
@@ -338,7 +338,7 @@ def timed_out() -> KafkaError:
 
 
 def note_stall(context: Context, seconds: float) -> None:
-    """Counts appends that kept the loop for longer than STALL_SECONDS."""
+    """Count appends that kept the loop for longer than STALL_SECONDS."""
     if seconds > STALL_SECONDS:
         context.metrics.append_stalls += 1
         context.metrics.append_stall_seconds += seconds
@@ -347,7 +347,7 @@ def note_stall(context: Context, seconds: float) -> None:
 def refused_answer(
     context: Context, version: int, topic: str, index: int, error: KafkaError
 ) -> ProduceResponse:
-    """The answer to a request for one partition that was refused."""
+    """Return the response to a request for one partition that was refused."""
     answer = _refusal_of(context, version, topic, index, error)
     response = ProduceResponse(
         responses=[TopicProduceResponse(name=topic, partition_responses=[answer])]

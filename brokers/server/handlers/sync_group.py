@@ -1,4 +1,4 @@
-"""SyncGroup: hands out what the leader has assigned, or the coordinator, once it is safe."""
+"""SyncGroup: returns the assignment of the leader, or of the coordinator, once it is safe."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from brokers.server.served_api import Served
 
 SERVED: Final = Served(key=14)
 
-# From this version on a member says by which protocol it syncs.
+# From this version on a member names the protocol by which it syncs.
 _NAMES_PROTOCOL: Final = 5
 
 
