@@ -123,7 +123,7 @@ class Draft:
         before = group.members[member_id]
         waiting = group.joining.get(member_id)
         if waiting is not None:
-            # Its client has given up the first answer; nobody shall be left without one.
+            # Its client no longer waits for the first response; every request must be answered.
             refused = join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member_id)
             self._replies.append(Reply(waiting.ticket, refused))
         is_new = waiting is not None and waiting.is_new

@@ -44,7 +44,7 @@ def sync(
         return draft.outcome(synced(group, member_id))
     before = group.syncing.get(member_id)
     if before is not None:
-        # Its client has given up the first answer; nobody shall be left without one.
+        # Its client no longer waits for the first response; every request must be answered.
         draft.reply(before, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
     syncing = {**group.syncing, member_id: ticket}
     if edge.then is Then.PARK:

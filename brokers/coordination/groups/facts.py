@@ -54,7 +54,7 @@ class Facts:
         self._groups: dict[str, None] = {}
         self._limit = 0
 
-    # -- for whoever looks -----------------------------------------------------------------------
+    # -- for the watcher -------------------------------------------------------------------------
 
     def watch(self, limit: int) -> None:
         """Note changes from now on: up to `limit` offsets, and as many groups."""

@@ -61,20 +61,20 @@ from brokers.coordination.shard import Answer, CancelTimer, Outcome, Reply, SetT
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.join_group import JoinGroupResponse
 
-# Of what makes a group a classic one: a little less than one batch holds by default. A member that
-# goes could not, were its group's change refused for its size.
+# The limit of the records that make a group classic: a little less than one batch holds by default.
+# If they were refused for their size, the member that triggers it could not leave.
 _MOST_BYTES: Final = 1_000_000
 _RECORD_BYTES: Final = 40  # of a record beside its key and value, at most
-# The hash of a group whose members have not got all that there is: any topic makes it another one.
+# The hash of a group whose members lack some partitions: any topic changes it.
 _NO_TOPICS: Final = 0
 
 
 def upgraded(group: ClassicGroup, place: Place) -> tuple[ConsumerGroup, Outcome[Any]]:
-    """The group of the consumer protocol that takes the place of a classic one with members.
+    """Return the consumer protocol's group that replaces a classic one with members.
 
-    KafkaError where it cannot. Members go on with their generation as their epoch; the next join
-    bumps the group's, by which they learn that they have to join again. One that takes the place of
-    a static member does so only where there is something left to assign.
+    KafkaError if it cannot. Members keep their generation as their epoch; the next join bumps the
+    group's, by which they learn that they have to join again. A join that replaces a static member
+    does so only if there is something left to assign.
     """
     subscriptions = _checked(group, place.settings)
     epoch = max(group.generation, FIRST_EPOCH)
@@ -120,8 +120,8 @@ def _checked(group: ClassicGroup, settings: GroupSettings) -> Mapping[str, Subsc
     # Most members have the same subscription.
     read: dict[bytes, Subscription | None] = {}
     for member_id, member in group.members.items():
-        # Before the first generation no protocol is chosen, and who came since the last one may not
-        # list the one that was; all that a member lists say the same.
+        # Before the first generation no protocol is selected, and members that joined since the
+        # last one may not list its protocol; all metadata of one member have the same content.
         metadata = member.metadata(group.protocol) or member.ways[0].metadata
         if metadata not in read:
             read[metadata] = decode_subscription(metadata)
@@ -142,12 +142,12 @@ def _kept(group: ClassicGroup, obstacle: Obstacle) -> KafkaError:
 def _held_by(
     group: ClassicGroup, subscriptions: Mapping[str, Subscription]
 ) -> tuple[list[dict[str, set[int]]], dict[str, set[int]]]:
-    """What each member may be reading, in the order of the members, and what all of them together.
+    """Return the partitions that each member may be reading, in order of members, and their union.
 
-    Each partition is somebody's once at most.
+    Each partition has at most one owner.
 
-    The assignment says it. A rebalance that was broken off has cleared assignments while members
-    of cooperative assignors go on reading: then their word counts, the latest one first.
+    The source is the assignment. An interrupted rebalance has cleared assignments while members of
+    cooperative assignors go on reading: then their own claims count, the latest one first.
     """
     held: dict[str, dict[str, set[int]]] = {member_id: {} for member_id in group.members}
     taken: dict[str, set[int]] = {}
@@ -236,7 +236,7 @@ def may_downgrade(left: Collection[ConsumerMember], settings: GroupSettings) -> 
         return False
     if not settings.migration_policy.allows_downgrade:
         return False
-    # Joins see to it; members of a foreign record might have nothing to agree on.
+    # Joins ensure a shared protocol; members of a foreign record might have none.
     return bool(set.intersection(*({name for name, _ in side.protocols} for side in sides)))
 
 
@@ -249,9 +249,9 @@ def downgraded(
     *,
     rebalances: bool,
 ) -> Outcome[Any] | None:
-    """What a step ends with by which all who are `left` speak the classic protocol.
+    """Return the outcome of a step after which all members `left` use the classic protocol.
 
-    None where that is more than one batch holds: the group stays as it is, and its step goes on.
+    None if it is more than one batch holds: the group stays as it is, and its step goes on.
     """
     before = step.group
     classic = _as_classic(before, left, place.image, now_ms)
@@ -309,8 +309,8 @@ def _as_classic(
         supporters=counted({}, gone=(), come=members.values()),
     )
     protocol = select_protocol(classic)
-    # Not what they should have, as Kafka writes: others may still have some of it. An assignment is
-    # what members are taken to read, by a sync and by the next way to the consumer protocol.
+    # Not their targets, as in Kafka: others may still have some of those partitions. A sync, and
+    # the next change to the consumer protocol, assume that members read their assignments.
     assignments = {
         member.id: assignment_bytes(_reading(member), members[member.id].metadata(protocol), image)
         for member in left

@@ -15,7 +15,7 @@ from brokers.protocol.errors import ErrorCode
 
 
 class MixedEvent(Enum):
-    """What a request of the classic protocol can be to a group of the consumer protocol."""
+    """The event that a classic protocol's request is for a group of the consumer protocol."""
 
     JOIN_FULL = "join of a newcomer, and the group has as many members as it may"
     JOIN_MISFIT = (
@@ -42,7 +42,7 @@ class MixedEvent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """What becomes of the request: refused with an error, or what the sentence says."""
+    """The result for the request: refused with an error, or as in the sentence."""
 
     error: ErrorCode
     sentence: str
@@ -81,7 +81,7 @@ MEETINGS: Final[Mapping[MixedEvent, Meeting]] = MappingProxyType(
 
 
 class Obstacle(Enum):
-    """Why a classic group with members stays one, as Kafka's clients are told."""
+    """The reason why a classic group with members stays classic, in Kafka's words to clients."""
 
     DISABLED = "online upgrade is disabled."
     OTHER_TYPE = "the group does not use the consumer embedded protocol."
@@ -124,7 +124,7 @@ What a request of the classic protocol meets there:
 
 
 def render() -> str:
-    """The second part of docs/groups.md."""
+    """Return the second part of docs/groups.md."""
     obstacles = "".join(f"- {obstacle.value}\n" for obstacle in Obstacle)
     rows = "".join(f"| {event.value} | {_cell(MEETINGS[event])} |\n" for event in MixedEvent)
     return f"{INTRODUCTION}{obstacles}{BACK}| event | answer |\n|--|--|\n{rows}"

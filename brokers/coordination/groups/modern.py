@@ -22,8 +22,8 @@ JOINS: Final = 0
 LEAVES: Final = -1
 LEAVES_FOR_A_WHILE: Final = -2  # a static member that will be back
 
-# A group begins in this epoch, with an assignment of nothing: a newcomer that has to wait for the
-# first assignment has an epoch by then, and it is not the one that joins.
+# A group begins in this epoch, with an empty assignment: a new member that has to wait for the
+# first assignment then has an epoch other than the one for joining.
 FIRST_EPOCH: Final = 1
 
 # Partitions with the epoch in which the member got each: topic id → partition → epoch.
@@ -38,8 +38,8 @@ class MemberState(IntEnum):
     """The progress of a member towards its target; records contain the numbers."""
 
     STABLE = 0
-    UNREVOKED_PARTITIONS = 1  # must give up partitions before it may go on
-    UNRELEASED_PARTITIONS = 2  # waits for partitions that others have not given up yet
+    UNREVOKED_PARTITIONS = 1  # must revoke partitions before it continues
+    UNRELEASED_PARTITIONS = 2  # waits for partitions that others have not revoked yet
     UNKNOWN = 127  # of a newer version
 
     @classmethod
@@ -178,6 +178,6 @@ def topic_names_of(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex])
 
 
 def topic_ids_of(names: Collection[str], image: ClusterImage) -> frozenset[bytes]:
-    """The ids of those topics that exist."""
+    """Return the ids of those topics that exist."""
     topics = image.topics
     return frozenset(topics[name].id for name in names if name in topics)

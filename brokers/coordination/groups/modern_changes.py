@@ -47,7 +47,7 @@ class OldMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a member said of itself."""
+    """The data that a member sent about itself."""
 
     instance_id: str | None
     rack_id: str | None
@@ -61,7 +61,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class MemberSaid:
-    """What a member said of itself; None deletes the member (record 5)."""
+    """The data that a member sent about itself; None deletes the member (record 5)."""
 
     member_id: str
     said: Said | None
@@ -184,7 +184,7 @@ class Draft:
     """A group under construction; belongs to one request or one replay."""
 
     def __init__(self, group: ConsumerGroup) -> None:
-        self._group = group  # for its numbers; the mappings are the drafts below
+        self._group = group  # for its numbers; the drafts below have the mappings
         self._members = _Draftable(group.members)
         self._targets = _Draftable(group.targets)
         self._regexes = _Draftable(group.regexes)
@@ -215,7 +215,7 @@ class Draft:
         return self._group
 
     def look_at_topics(self) -> ConsumerGroup:
-        """The group, which is up to date with its topics now."""
+        """Return the group with its topics marked as up to date."""
         self._group = replace(self._group, is_metadata_stale=False)
         return self.group()
 
@@ -225,7 +225,7 @@ class Draft:
         return self.group()
 
     def seat(self, member: ConsumerMember, target: TopicPartitions) -> None:
-        """Takes in a member whole, in place of the three changes that say the same."""
+        """Add a whole member, instead of the three equivalent changes."""
         self._aim(member.id, target)
         self._put(self._members.now.get(member.id), member)
 
@@ -339,7 +339,7 @@ class Draft:
         """Set a member, and the group's fields that follow from it."""
         either = new or old
         assert either is not None, "a member is put or taken away"
-        self._own(either.id, old, new)  # first, for it may refuse
+        self._own(either.id, old, new)  # first, since it may refuse
         self._count(old, new)
         self._name_instance(either.id, old, new)
         if new is None:
@@ -393,7 +393,7 @@ class Draft:
                         raise _contradiction(self._group.id, f"{what}; {owner!r} has it")
         for given in before:
             for topic_id, partitions in given.items():
-                owners = self._owners_of(topic_id)  # made anew, if need be, and taken away below
+                owners = self._owners_of(topic_id)  # created if missing, deleted below if empty
                 for partition in partitions:
                     owners.pop(partition, None)
         for given in after:

@@ -162,7 +162,7 @@ def leave(
     return fence(group, tuple(leaving.values()), place, now_ms, answer)
 
 
-# -- what a request is ---------------------------------------------------------------------------
+# -- events of requests --------------------------------------------------------------------------
 
 
 def _event_of_join(
@@ -277,11 +277,11 @@ def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
     return False
 
 
-# -- what becomes of it --------------------------------------------------------------------------
+# -- effects -------------------------------------------------------------------------------------
 
 
 def _entered(step: Step, joining: Joining) -> ConsumerMember:
-    """The member that joins, as it was; a new one, or one in a static member's place."""
+    """Return the joining member before the join; new, or in a static member's place."""
     request = joining.request
     member_id, instance_id = request.member_id, request.group_instance_id
     known = None if instance_id is None else step.group.instances.get(instance_id)
@@ -320,7 +320,7 @@ def _came_back(
     *,
     has_changed: bool,
 ) -> Outcome[Any] | None:
-    """Makes the group a classic one, for which its last member has come back, if one batch can."""
+    """Make the group classic, since its last member has come back so, if one batch can."""
     member = step.group.members[told.id]
     if not has_changed:
         member = reconcile_member(step, member, owned, place)
@@ -333,7 +333,7 @@ def _came_back(
 
 
 def _joined(member: ConsumerMember, generation: int) -> JoinGroupResponse:
-    """It leads nobody, and learns of no other member: the coordinator assigns."""
+    """Name no leader and no other member: the coordinator assigns."""
     return JoinGroupResponse(
         generation_id=generation,
         protocol_type=CONSUMER_TYPE,
@@ -366,6 +366,6 @@ def _session(group: ConsumerGroup, member: ConsumerMember) -> SetTimer:
 
 
 def _join_due(group: ConsumerGroup, member: ConsumerMember) -> SetTimer:
-    """The member is out unless it joins in time; asking again wins no time."""
+    """Remove the member unless it joins in time; asking again does not extend that."""
     key = TimerKey(CLASSIC_JOIN, group.id, member.id)
     return SetTimer(key, _rebalance_ms(member), only_if_absent=True)

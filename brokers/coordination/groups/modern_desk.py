@@ -40,24 +40,24 @@ from brokers.coordination.shard import (
 
 SESSION: Final = "session"
 REBALANCE: Final = "rebalance"
-# Of members that speak the classic protocol: for the join, and then the sync, that are due.
+# For members with the classic protocol: the deadlines of the next join, and of the sync after it.
 CLASSIC_JOIN: Final = "classic_join"
 CLASSIC_SYNC: Final = "classic_sync"
-# What no classic group has; sessions go on where a group changes its protocol.
+# The timers that no classic group has; sessions continue if a group changes its protocol.
 MODERN_TIMERS: Final = (REBALANCE, CLASSIC_JOIN, CLASSIC_SYNC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an operation happens: the broker's settings, the cluster, and what makes bytes and ids.
+    """The context of an operation: the broker's settings, the cluster, encoders and id generators.
 
-    `resolved` makes the operation that takes up what a job found for a group's expressions: group
-    id, what each matched, and the version of the cluster.
+    `resolved` makes the operation that applies a job's result for a group's expressions: group id,
+    the matches of each, and the version of the cluster.
     """
 
     settings: GroupSettings
     image: ClusterImage
-    topics_version: int  # of the cluster, when a topic was created last
+    topics_version: int  # of the cluster, when a topic was last created
     write: Write
     new_id: Callable[[], str]
     resolved: Callable[[str, Mapping[str, frozenset[str]], int], Operation[Any]]
@@ -79,7 +79,7 @@ class Step:
         return tuple(self._records)
 
     def add(self, *changes: Change) -> ConsumerGroup:
-        """Takes in changes, and returns the group as it is with them."""
+        """Apply changes, and return the resulting group."""
         write, group_id = self._place.write, self.group.id
         for change in changes:
             self._draft.take(change)
@@ -89,18 +89,18 @@ class Step:
         return self.group
 
     def note(self, *changes: Change) -> None:
-        """Writes down changes that the group has taken in already, or that end it."""
+        """Write changes that the group contains already, or that end it."""
         write, group_id = self._place.write, self.group.id
         self._records += [write(group_id, change) for change in changes]
 
     def seat(self, members: Iterable[tuple[ConsumerMember, TopicPartitions]]) -> None:
-        """Takes in members whole, with their targets; their changes are still to be noted."""
+        """Add whole members, with their targets; the caller still has to note their changes."""
         for member, target in members:
             self._draft.seat(member, target)
         self.group = self._draft.group()
 
     def remove(self, *members: ConsumerMember) -> None:
-        """Takes members out, with their timers and with expressions that nobody has any more."""
+        """Remove members, with their timers and with expressions that no other member has."""
         changes: list[Change] = []
         for member in members:
             changes += (
@@ -114,7 +114,7 @@ class Step:
         self.drop_regexes(*(member.regex for member in members))
 
     def exchange(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
-        """Puts a newcomer in the place of a static member, with what that one had."""
+        """Put a new member in the place of a static one, with its data."""
         group = self.group
         member = replace(old, id=member_id, epoch=0, previous_epoch=0)
         target = group.targets.get(old.id, NO_PARTITIONS)
@@ -130,13 +130,13 @@ class Step:
         return self.group.members[member_id]
 
     def drop_regexes(self, *regexes: str) -> None:
-        """Forgets those of the expressions that nobody is subscribed to any more."""
+        """Drop those expressions that no member is subscribed to any more."""
         for regex in dict.fromkeys(regexes):
             if regex in self.group.regexes and regex not in self.group.regex_counts:
                 self.add(RegexResolved(regex, None))
 
     def bump(self, *, is_needed: bool) -> None:
-        """The next epoch of the group, if it is needed or if its topics are others now."""
+        """Bump the group's epoch if `is_needed`, or if its topics have changed."""
         group = self.group
         hashed = metadata_hash(group.subscribed_names(), self._place.image)
         if is_needed or hashed != group.metadata_hash:
@@ -159,11 +159,11 @@ class Step:
 
 
 def cancelled(group_id: str, member_id: str) -> tuple[Timer, ...]:
-    """All that may be set for a member of either protocol."""
+    """Cancel all possible timers of a member, of either protocol."""
     kinds = (SESSION, *MODERN_TIMERS)
     return tuple(CancelTimer(TimerKey(kind, group_id, member_id)) for kind in kinds)
 
 
 def as_stale(group: ConsumerGroup) -> Outcome[Any]:
-    """A topic of the group has changed: its next heartbeat looks at the topics anew."""
+    """Mark a group after a change of its topics: its next heartbeat checks them again."""
     return Outcome(soft=(GroupBecame(group.id, replace(group, is_metadata_stale=True)),))

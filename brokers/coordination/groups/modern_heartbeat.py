@@ -1,8 +1,8 @@
-"""The heartbeat of the consumer protocol: to join, to stay, to learn what to read.
+"""Handles the consumer protocol's heartbeat: joining, staying, and learning the assignment.
 
-Pure: group, request, place and time in, an outcome out. A member that has nothing to say and
-nothing to learn is answered by `steady`, which writes nothing; all else goes through `heartbeat`,
-whose rules come in Kafka's order, since the order decides which error a client sees.
+Pure: group, request, place and time in, an outcome out. If neither the member nor the group has
+changed, `steady` answers and writes nothing; all else goes through `heartbeat`, whose rules come in
+Kafka's order, since the order decides which error a client sees.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ from brokers.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions as WirePartitions,
 )
 
-# Expressions of one group are not matched anew more often than this, whatever clients do.
+# The least time between two matchings of a group's expressions, whatever clients do.
 MIN_REFRESH_MS: Final = 10_000
 
 
@@ -71,7 +71,7 @@ def steady(
     place: Place,
     now_ms: int,
 ) -> Outcome[Any] | None:
-    """The answer to a member that is where it should be and says nothing new; else None."""
+    """Answer a settled member that reports no change; None for any other."""
     member = group.members.get(request.member_id) if group is not None else None
     if group is None or member is None:
         return None
@@ -111,7 +111,7 @@ def heartbeat(
     place: Place,
     now_ms: int,
 ) -> Outcome[Any]:
-    """All that a heartbeat can ask for but leaving. KafkaError is the answer to a refused one."""
+    """Handle any heartbeat except leaving. Raises KafkaError for a refused one."""
     if group is None and request.member_epoch != JOINS:
         raise no_group(request.group_id)
     step = Step(group or ConsumerGroup(id=request.group_id), place)
@@ -143,7 +143,7 @@ def heartbeat(
 def take_up(
     step: Step, member: ConsumerMember, told: ConsumerMember, place: Place, now_ms: int
 ) -> bool:
-    """Writes down what a member says now; a new epoch of the group follows where it matters.
+    """Write a member's changed data; bump the group's epoch if that is needed.
 
     Returns whether the member has subscribed to something else.
     """
@@ -160,7 +160,7 @@ def take_up(
 
 
 def heard(group: object, request: ConsumerGroupHeartbeatRequest, place: Place) -> SetTimer | None:
-    """The session of a member whose heartbeat the disk does not let happen; it lives."""
+    """Restart the session of a member whose heartbeat fails because of the disk; it is alive."""
     member = group.members.get(request.member_id) if isinstance(group, ConsumerGroup) else None
     if member is None or request.member_epoch not in {member.epoch, member.previous_epoch}:
         return None
@@ -174,7 +174,7 @@ def regexes_resolved(
     place: Place,
     now_ms: int,
 ) -> Outcome[Any]:
-    """A job has matched the group's expressions; those that nobody has any more are passed over."""
+    """Apply a job's matches of the group's expressions; skip those without subscribers."""
     if group is None:
         return Outcome()
     step = Step(group, place)
@@ -190,7 +190,7 @@ def regexes_resolved(
 
 
 def assign_if_due(step: Step, place: Place, now_ms: int) -> None:
-    """Makes new targets for the group's epoch, unless it has them or had some a moment ago.
+    """Make new targets for the group's epoch, unless it has them or had some a moment ago.
 
     Members come in crowds: with a pause between assignments, a crowd costs a few of them.
     """
@@ -200,7 +200,7 @@ def assign_if_due(step: Step, place: Place, now_ms: int) -> None:
 
 
 def is_assignment_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
-    """Tell whether the group has moved on since its last assignment, and may have another one."""
+    """Tell whether the group's epoch has no assignment, and the pause since the last is over."""
     if group.epoch <= group.assignment_epoch:
         return False
     since_ms = now_ms - group.assignment_ms
@@ -211,7 +211,7 @@ def is_assignment_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
 def reconcile_member(
     step: Step, member: ConsumerMember, owned: TopicPartitions | None, place: Place
 ) -> ConsumerMember:
-    """Takes a member one step towards its target, and writes down where it stands then."""
+    """Move a member one step towards its target, and write its new position."""
     group = step.group
     subscribed = topic_ids_of(topic_names_of(member, group.regexes), place.image)
     if group.is_settled(member) and follows_subscription(member, subscribed):
@@ -228,7 +228,7 @@ def reconcile_member(
         return member
     step.add(stand_of(reconciled))
     if reconciled.classic is not None:
-        return reconciled  # which has other times to keep
+        return reconciled  # its deadlines are those of the other protocol
     timer = TimerKey(REBALANCE, group.id, member.id)
     if reconciled.state is MemberState.UNREVOKED_PARTITIONS:
         step.timers.append(SetTimer(timer, max(reconciled.rebalance_timeout_ms, 0)))
@@ -238,7 +238,7 @@ def reconcile_member(
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> TopicPartitions | None:
-    """What the member says it has; None where it did not say."""
+    """Return the partitions that the member reports as its own; None if it reports none."""
     if request.topic_partitions is None:
         return None
     owned: dict[bytes, frozenset[int]] = {}
@@ -248,10 +248,10 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> TopicPartitions | None:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, owned: TopicPartitions | None) -> None:
-    """FENCED_MEMBER_EPOCH unless the epoch is the member's, or its last one.
+    """Raise FENCED_MEMBER_EPOCH unless the epoch is the member's, or its last one.
 
-    A member whose answer was lost comes with its last epoch; then it must show that it has nothing
-    that was not given to it.
+    A member whose response was lost sends its last epoch; then it must not report partitions that
+    were not assigned to it.
     """
     if epoch in {JOINS, member.epoch}:
         return
@@ -296,7 +296,7 @@ def _subscribed(
     owned: TopicPartitions | None,
     place: Place,
 ) -> ConsumerMember:
-    """The member that speaks, as it was; a new one if it joins."""
+    """Return the requesting member before the request; a new one if it joins."""
     group = step.group
     if request.instance_id is None:
         member_id = request.member_id or place.new_id()
@@ -314,7 +314,7 @@ def _subscribed(
 
 
 def _joined_static(step: Step, instance_id: str, member_id: str) -> ConsumerMember:
-    """A static member that joins: new, or in the place of the one that had the instance id."""
+    """Return a joining static member: new, or in place of the one with the instance id."""
     group = step.group
     known = group.instances.get(instance_id)
     if known is None:
@@ -331,7 +331,7 @@ def _joined_static(step: Step, instance_id: str, member_id: str) -> ConsumerMemb
 def _told(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, who: Who
 ) -> ConsumerMember:
-    """The member with what it says now; null means no change."""
+    """Return the member with the data of the request; null means no change."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return replace(
@@ -348,10 +348,10 @@ def _told(
 
 
 def _take_words(step: Step, member: ConsumerMember, told: ConsumerMember, *, is_new: bool) -> bool:
-    """Writes down what the member says, if that is new.
+    """Write the member's data, if it has changed.
 
-    Returns whether its expression is another one that needs no work first: then the group moves on
-    at once, else when the work is done.
+    Returns whether it has another expression that needs no matching first: then the group's epoch
+    moves at once, else after the matching.
     """
     has_other_regex = told.regex != member.regex
     if has_other_regex and told.regex and told.regex not in step.group.regex_counts:
@@ -370,7 +370,7 @@ def _take_words(step: Step, member: ConsumerMember, told: ConsumerMember, *, is_
 
 
 def _is_refresh_due(group: ConsumerGroup, place: Place, now_ms: int) -> bool:
-    """Tell whether the group's expressions are to be matched (anew)."""
+    """Tell whether the group's expressions are to be matched again."""
     if not group.regex_counts:
         return False
     last_ms = max((regex.resolved_ms for regex in group.regexes.values()), default=0)
@@ -395,7 +395,7 @@ def _refresh(group: ConsumerGroup, place: Place) -> Job[Any]:
 
 
 def _times_over(group_id: str, told: ConsumerMember) -> Iterator[CancelTimer]:
-    """The times that a member has to keep in the other protocol, which it does not speak now."""
+    """Cancel the timers of the protocol that the member no longer uses."""
     kinds = (CLASSIC_JOIN, CLASSIC_SYNC) if told.classic is None else (REBALANCE,)
     return (CancelTimer(TimerKey(kind, group_id, told.id)) for kind in kinds)
 

@@ -1,7 +1,7 @@
 """Removes a member from a consumer group: on request, or after a timeout.
 
-Pure: the group, who goes and the time in, an outcome out. A group whose last member of the consumer
-protocol goes becomes a classic one, where that is allowed.
+Pure: group, member and time in, an outcome out. A group whose last member of the consumer protocol
+leaves becomes classic, if that is allowed.
 """
 
 from collections.abc import Collection
@@ -33,7 +33,7 @@ def leave(
     place: Place,
     now_ms: int,
 ) -> Outcome[Any]:
-    """A heartbeat with one of the epochs that say farewell."""
+    """Handle a heartbeat with one of the epochs for leaving."""
     if group is None:
         raise no_group(request.group_id)
     if request.instance_id is None:
@@ -57,9 +57,9 @@ def fence(
     now_ms: int,
     response: Answer | None = None,
 ) -> Outcome[Any]:
-    """Takes members out at once, with one new epoch for all of them."""
+    """Remove members at once, with one new epoch for all of them."""
     step = Step(group, place)
-    # By the counts first: mostly nobody classic is there, or somebody else stays.
+    # Compare the counts first: mostly there is no classic member, or another one stays.
     others = len(group.members) - group.classic_count
     if group.classic_count and others == sum(member.classic is None for member in members):
         gone = {member.id for member in members}
@@ -74,7 +74,7 @@ def fence(
 
 
 def expire(group: ConsumerGroup | None, key: TimerKey, place: Place, now_ms: int) -> Outcome[Any]:
-    """A timer of a member has fired; nothing happens where it was set for what is long over."""
+    """Handle a timer of a member that has fired; ignore it if its reason is over."""
     member = None if group is None else group.members.get(key.part)
     match key.kind:
         case _ if group is None or member is None:
@@ -92,7 +92,7 @@ def expire(group: ConsumerGroup | None, key: TimerKey, place: Place, now_ms: int
 def session_expired(
     group: ConsumerGroup | None, member_id: str, place: Place, now_ms: int
 ) -> Outcome[Any]:
-    """The member was silent for its session."""
+    """Remove a member that was silent for its session."""
     member = group.members.get(member_id) if group is not None else None
     return Outcome() if group is None or member is None else fence(group, [member], place, now_ms)
 
@@ -100,7 +100,7 @@ def session_expired(
 def rebalance_expired(
     group: ConsumerGroup | None, member_id: str, epoch: int, place: Place, now_ms: int
 ) -> Outcome[Any]:
-    """The member has not given up what it must. `epoch` is its epoch when the timer fired."""
+    """Remove a member that has not revoked in time; `epoch` is that of the timer."""
     member = group.members.get(member_id) if group is not None else None
     if group is None or member is None or member.epoch != epoch:
         return Outcome()
@@ -115,10 +115,10 @@ def _leave_for_a_while(
     place: Place,
     response: ConsumerGroupHeartbeatResponse,
 ) -> Outcome[Any]:
-    """The partitions stay for whoever comes back under the instance id, until the session ends.
+    """Keep the partitions for a return under the instance id, until the session ends.
 
-    What the member was giving up is free: who has left reads nothing. No commit of an old epoch
-    counts any more that was sent for what is kept.
+    Partitions under revocation become free: a member that has left reads nothing. Late commits with
+    an old epoch on the kept partitions are refused.
     """
     kept = {topic: dict.fromkeys(given, 0) for topic, given in member.assigned.items()}
     away = replace(member, epoch=LEAVES_FOR_A_WHILE, assigned=kept, revoking=NOTHING_GIVEN)
@@ -129,7 +129,7 @@ def _leave_for_a_while(
 
 
 def member_of_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
-    """The static member, if the id is still its own."""
+    """Return the static member, if the id is still its own."""
     known = group.instances.get(instance_id)
     if known is None:
         raise KafkaError(

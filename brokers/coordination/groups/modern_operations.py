@@ -1,7 +1,7 @@
-"""What members of consumer groups ask for, as operations of a shard.
+"""Turns requests of consumer group members into operations of a shard.
 
-A heartbeat of a member that has nothing to say and nothing to learn claims nothing, and is answered
-in the turn in which it came. A join of a classic group makes it one of the consumer protocol.
+A heartbeat without changes on either side claims nothing, and is answered in the turn in which it
+came. A join of a classic group converts it to the consumer protocol.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from brokers.protocol.messages.consumer_group_heartbeat import ConsumerGroupHear
 
 
 def heartbeat(request: ConsumerGroupHeartbeatRequest, who: Who) -> Operation[GroupShard]:
-    """A request that was checked; its member has an id."""
+    """Make the operation of a validated heartbeat; its member has an id."""
     name, group_id = "ConsumerGroupHeartbeat", request.group_id
 
     def steady(shard: GroupShard, now_ms: int, _ticket: Ticket) -> Outcome[GroupShard] | None:
@@ -80,10 +80,10 @@ def _moved(
 def _as_modern(
     group: ClassicGroup, place: Place
 ) -> tuple[ConsumerGroup | None, Outcome[GroupShard]]:
-    """What a group of the consumer protocol begins with that takes the place of a classic one.
+    """Return the initial group of the consumer protocol that replaces a classic one.
 
-    Ids that were given out, with which nobody has come, are no members: whoever comes with one
-    joins the new group.
+    Issued ids without a member are not carried over: a client that comes with one joins the new
+    group.
     """
     if not group.members:
         return None, Outcome(records=group_gone(group), timers=timers_gone(group))

@@ -1,7 +1,7 @@
-"""The records of consumer groups: changes to bytes and back.
+"""Converts changes of consumer groups to records and back.
 
-Knows which key and value hold which change; what a change does is not known here. Partitions are
-written in order, so that the same change is the same bytes.
+Knows which key and value hold which change, but not the effects of a change. Partitions are written
+in order, so that the same change has the same bytes.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ CHANGES: Final = (
 
 
 def write(group_id: str, change: Change) -> Record:
-    """The record of a change, which carries the change itself for its replay here."""
+    """Return the record of a change, which carries the change itself for its replay here."""
     key, value = _parts(group_id, change)
     if value is None:
         return Record(tombstone(key).key, None, change)
@@ -70,7 +70,7 @@ def write(group_id: str, change: Change) -> Record:
 
 
 def change_of(key: GroupIdKey | PairKey, record: Record) -> Change | None:
-    """What a record says under its key; None under a key that is not a consumer group's."""
+    """Return the change of a record; None under a key that is not a consumer group's."""
     if isinstance(record.decoded, CHANGES):
         return record.decoded
     match key:
@@ -170,10 +170,10 @@ def _read_stand(value: ConsumerGroupCurrentMemberAssignmentValue) -> Stand:
 
 
 def _read_given(topics: list[CurrentTopicPartitions], member_epoch: int) -> Given:
-    """Older brokers wrote no epochs of partitions; then the member's own stands in for them.
+    """Read partitions with their epochs; older brokers wrote none, so use the member's own.
 
-    So it does where there are more or fewer epochs than partitions. A member that is away has no
-    epoch of its own: what is kept for it is as old as can be.
+    The same if there are more or fewer epochs than partitions. A member that is away has no epoch
+    of its own: its kept partitions get the oldest one.
     """
     given: dict[bytes, Mapping[int, int]] = {}
     for topic in topics:

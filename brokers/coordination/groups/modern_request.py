@@ -1,6 +1,6 @@
-"""Checks a consumer group heartbeat as far as that needs no group.
+"""Checks a consumer group heartbeat as far as possible without its group.
 
-Knows the request only; the order of the checks is Kafka's, since the first that fails is answered.
+Reads the request only; the order of the checks is Kafka's, since the first failure is returned.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _OWN_ID_VERSION: Final = 1
 
 
 def check(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """KafkaError for a request that no group could answer."""
+    """Raise KafkaError for a request that is invalid in any group."""
     epoch = request.member_epoch
     if version >= _OWN_ID_VERSION or epoch > JOINS or epoch == LEAVES:
         _check_filled("MemberId", request.member_id)

@@ -1,8 +1,8 @@
-"""Offsets that go without a client's asking: those of deleted topics, and those that nobody uses.
+"""Deletes offsets without a client's request: those of deleted topics, and expired ones.
 
-A topic is deleted where the image names its id as deleted (ADR 0016), and nowhere else: an image
-that lacks a topic may come from an old copy of the store, while the topic's records are intact.
-A group that has no offsets and no members any more goes with the last of them.
+A topic counts as deleted only if the image names its id as deleted (ADR 0016): an image that lacks
+a topic may come from an old copy of the store, while the topic's records are intact. A group
+without further offsets and members is deleted with the last of them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 # Of one operation, whose records have to fit into one batch. The rest is for the next one.
 MAX_FORGOTTEN: Final = 500
-# Their keys repeat the group's name, which may be long: half of what a batch takes by default.
+# Their keys repeat the group's name, which may be long: half of a batch's default limit.
 _FORGOTTEN_BYTES: Final = 512 * 1024
-# The longest name of a topic, and what a record has beside its two names.
+# The longest name of a topic, and the bytes of a record beside its two names.
 _PLACE_BYTES: Final = 249 + 64
 
 
 def expire_offsets(group_id: str) -> "Operation[GroupShard]":
-    """Deletes what is too old in a group, and the group with the last of it."""
+    """Delete expired offsets of a group, and the group with the last of them."""
 
     def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
         places, group = shard.offsets.of(group_id), shard.group(group_id)
@@ -59,7 +59,7 @@ def forget_places(
 ) -> "Operation[GroupShard]":
     """Delete the offsets that a group had on topics that were deleted.
 
-    `seen` are the names of topics that lived in one image and are deleted in the next. An offset
+    `seen` are the names of topics that existed in one image and are deleted in the next. An offset
     without a topic id is deleted with these only, unless it is newer than the deletion: then it may
     be on a topic that was created under the same name.
     """
@@ -86,17 +86,17 @@ def forget_places(
 
 
 def most_forgotten(group_id: str) -> int:
-    """How many offsets of a group one operation may delete."""
+    """Return how many offsets of a group one operation may delete."""
     return max(1, min(MAX_FORGOTTEN, _FORGOTTEN_BYTES // (len(group_id.encode()) + _PLACE_BYTES)))
 
 
 def forgotten(group_id: str, places: Iterable[Place]) -> tuple[Record, ...]:
-    """What deletes these offsets."""
+    """Return the records that delete these offsets."""
     return tuple(tombstone(OffsetKey(group_id, topic, index)) for topic, index in places)
 
 
 def group_gone(group: "Group") -> tuple[Record, ...]:
-    """What deletes a group that has no members, its offsets apart."""
+    """Return the records that delete a group without members, except its offsets."""
     if isinstance(group, ClassicGroup):
         return (tombstone(GroupKey(group.group_id)),)
     regexes = tuple(write(group.id, RegexResolved(regex, None)) for regex in group.regexes)
@@ -110,12 +110,12 @@ def group_gone(group: "Group") -> tuple[Record, ...]:
 
 
 def is_idle(group: "Group") -> bool:
-    """Whether a group without members has nobody on the way into it either."""
+    """Tell whether a group without members has none on the way into it either."""
     return not isinstance(group, ClassicGroup) or (group.is_empty and not group.pending)
 
 
 def timers_gone(group: "Group") -> tuple[CancelTimer, ...]:
-    """The timers of a group without members."""
+    """Cancel the timers of a group without members."""
     if isinstance(group, ConsumerGroup):
         return ()
     return tuple(CancelTimer(key) for key in classic_expiry.timers_of(group))
@@ -124,10 +124,10 @@ def timers_gone(group: "Group") -> tuple[CancelTimer, ...]:
 def _old(
     shard: "GroupShard", group: "Group | None", places: Mapping[Place, Committed], now_ms: int
 ) -> list[Place]:
-    """Return those that nobody has used for too long. What a member is subscribed to is used.
+    """Return offsets unused for too long. Topics to which members subscribe are in use.
 
-    Also those on deleted topics: their commits met the deletion, or came while no coordinator was
-    there to see it.
+    Also those on deleted topics: their commits met the deletion, or came while no coordinator could
+    process it.
     """
     deleted, retention_ms = shard.image.deleted, shard.settings.offsets_retention_ms
     used: Collection[str] = ()
@@ -149,7 +149,7 @@ def _old(
             )
         if place[0] in used or since_ms is None:
             continue
-        # A commit that says itself how long it wants to be kept is believed.
+        # A commit's own retention time takes precedence.
         has_limit = committed.expire_ms != NO_EXPIRY
         limit_ms = committed.expire_ms if has_limit else since_ms + retention_ms
         if now_ms >= limit_ms:

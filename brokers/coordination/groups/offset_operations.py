@@ -1,7 +1,7 @@
-"""Committing and deleting offsets, and deleting groups, as operations of a shard.
+"""Turns commits and deletions of offsets, and deletions of groups, into operations of a shard.
 
-Commits share their group: none of them looks at another, so that those of many members go into one
-round. What a commit may do is found out from the group; which topics there are is not known here.
+Commits share their group: none of them depends on another, so that those of many members go into
+one round. The group decides on a commit; this module does not know which topics exist.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,10 +37,10 @@ _KNOWS_MEMBER_EPOCHS: Final = 9
 
 
 class Committing(NamedTuple):
-    """Who commits, and what; `answer` is for the case that all of it may be done."""
+    """One commit: its member and offsets; `answer` is the response if all of it is allowed."""
 
     group_id: str
-    generation: int  # or the member's epoch; below 0: nobody's
+    generation: int  # or the member's epoch; below 0 without a member
     member_id: str
     instance_id: str | None
     version: int
@@ -91,10 +91,10 @@ def commit(committing: Committing) -> Operation[GroupShard]:
 
 
 def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
-    """Deletes a group without members, with all that it has committed.
+    """Delete a group without members, with all its committed offsets.
 
     Offsets go first, as many at a time as a batch takes, and the group itself with the last of
-    them: what a crash leaves is a group without members, which can be deleted again.
+    them: a crash leaves a group without members, which can be deleted again.
     """
 
     def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
@@ -130,7 +130,7 @@ def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
 def delete_offsets(
     group_id: str, wanted: Mapping[str, Sequence[int]], unknown: frozenset[Place]
 ) -> Operation[GroupShard]:
-    """Deletes offsets on topics that no member reads; `unknown`: places that are nowhere."""
+    """Delete offsets on topics without subscribers; `unknown`: partitions that do not exist."""
 
     def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
         group, places = shard.group(group_id), shard.offsets.of(group_id)
@@ -174,7 +174,7 @@ def _is_read(group: ClassicGroup | ConsumerGroup | None, topic: str) -> bool:
 
 
 def _check_nobody(committing: Committing) -> None:
-    """The group has no members, and perhaps has never been."""
+    """Check a commit to a group without members, which may not exist."""
     if committing.generation < 0:
         return
     if committing.version >= _KNOWS_MEMBER_EPOCHS:
@@ -187,7 +187,7 @@ def _check_nobody(committing: Committing) -> None:
 
 
 def _check_member(group: ConsumerGroup, committing: Committing) -> None:
-    """Whether this member of a consumer group may commit, by its epoch."""
+    """Check by its epoch whether this member of a consumer group may commit."""
     epoch = committing.generation
     if epoch < 0 and not group.members:
         return
@@ -213,9 +213,9 @@ def _check_member(group: ConsumerGroup, committing: Committing) -> None:
 
 
 def _had_all(member: ConsumerMember, committing: Committing) -> bool:
-    """Whether all that is committed was the member's in the epoch that it names, and still is.
+    """Tell whether all partitions were the member's in the epoch of the commit, and still are.
 
-    Its epoch goes on while its commit is on the way; what it did not lose it may commit.
+    Its epoch may advance while its commit is on the way; it may commit what it has kept.
     """
     for topic, index in committing.committed:
         topic_id = committing.topic_ids[topic]

@@ -1,7 +1,7 @@
-"""The committed offsets of one shard: how far each group has come, by topic and partition.
+"""The committed offsets of one shard, by group, topic and partition.
 
-Knows what is committed and nothing of who may commit. A place is a topic's name and the index of a
-partition: offsets outlive the members that wrote them, and a topic of the same name goes on there.
+Does not check the right to commit. A place is a topic's name and the index of a partition: offsets
+outlive the members that wrote them, and a new topic of the same name continues there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ _NOTHING: Final[Mapping[Place, Committed]] = MappingProxyType({})
 
 
 class Offsets:
-    """Belongs to a shard. Changed by replay alone."""
+    """Belongs to a shard. Only replay changes it."""
 
     __slots__ = ("_by_group",)
 
@@ -27,18 +27,18 @@ class Offsets:
         return sum(map(len, self._by_group.values()))
 
     def of(self, group_id: str) -> Mapping[Place, Committed]:
-        """All that a group has committed."""
+        """Return all committed offsets of a group."""
         return self._by_group.get(group_id, _NOTHING)
 
     def groups(self) -> Iterable[str]:
-        """The groups that have committed anything."""
+        """The groups with committed offsets."""
         return self._by_group.keys()
 
     def put(self, group_id: str, place: Place, committed: Committed) -> None:
         self._by_group.setdefault(group_id, {})[place] = committed
 
     def remove(self, group_id: str, place: Place) -> None:
-        """Forgets one; does nothing where there is none."""
+        """Remove an offset, if there is one."""
         places = self._by_group.get(group_id)
         if places is None or places.pop(place, None) is None:
             return
@@ -46,9 +46,9 @@ class Offsets:
             del self._by_group[group_id]
 
     def on_topics(self, topics: Iterable[str]) -> Iterator[tuple[str, list[Place]]]:
-        """Each group with its places on these topics, which may be none; one group is one step.
+        """Yield each group with its places on these topics, maybe none; one group is one step.
 
-        Groups that come meanwhile are passed over: what they commit on is there.
+        Groups that appear meanwhile are skipped: their commits are on existing topics.
         """
         wanted = frozenset(topics)
         for group_id in tuple(self._by_group):

@@ -1,8 +1,8 @@
 """Moves a member from its current to its target assignment, one step per heartbeat.
 
-Knows one member, its target and who has which partition; no group and no record. A member first
-gives up what it must not keep, then moves to the epoch of the target, then gets what others have
-given up. A partition is given to nobody while anybody has it, so it has one owner at every moment.
+Uses one member, its target and the owners of partitions; no group and no record. A member first
+revokes the partitions that it must not keep, then moves to the epoch of the target, then gets those
+that others have revoked. A partition is never assigned while it has an owner.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,18 +20,18 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What a step looks at beside the member."""
+    """The input of a step, beside the member."""
 
     epoch: int  # of the target
     target: TopicPartitions
     subscribed: Collection[bytes]  # topic ids
-    # What the member says it has; None where it did not say, and then it may have all of it.
+    # The partitions that the member reports; None if it reported none, and may have them all.
     owned: TopicPartitions | None
     owners: Mapping[bytes, Mapping[int, str]]
 
 
 def reconcile(member: ConsumerMember, aim: Aim) -> ConsumerMember:
-    """The member one step further; the very same one where there is no step to take."""
+    """Move the member one step further; return the same object if there is no step to take."""
     match member.state:
         case MemberState.STABLE:
             stays = member.epoch == aim.epoch
@@ -52,7 +52,7 @@ def reconcile(member: ConsumerMember, aim: Aim) -> ConsumerMember:
 
 
 def _strip(member: ConsumerMember, aim: Aim) -> ConsumerMember:
-    """Take away topics that are no longer subscribed to; the way to the target stays as it is."""
+    """Remove topics that are no longer subscribed to; the member's state stays as it is."""
     lost = {topic: given for topic, given in member.assigned.items() if topic not in aim.subscribed}
     if not lost:
         return member
@@ -101,7 +101,7 @@ def _compute(member: ConsumerMember, aim: Aim) -> ConsumerMember:
 
 
 def _released(member: ConsumerMember, aim: Aim, topic: bytes, wanted: Iterable[int]) -> list[int]:
-    """Those that nobody has. What the member itself was giving up, it may have back at once."""
+    """Return those without another owner. A member gets back at once what it was revoking."""
     owners = aim.owners.get(topic, {})
     return [number for number in wanted if owners.get(number, member.id) == member.id]
 
@@ -115,12 +115,12 @@ def _still_has(aim: Aim, revoking: Given) -> bool:
 
 
 def is_within(owned: TopicPartitions, assigned: Given) -> bool:
-    """Tell whether the member was given all that it says it has."""
+    """Tell whether all partitions that the member reports were assigned to it."""
     return all(
         number in assigned.get(topic, ()) for topic, numbers in owned.items() for number in numbers
     )
 
 
 def follows_subscription(member: ConsumerMember, subscribed: Collection[bytes]) -> bool:
-    """Tell whether the member has nothing of topics that it is not subscribed to (any more)."""
+    """Tell whether all topics of the member's partitions are still subscribed to."""
     return all(topic in subscribed for topic in member.assigned)

@@ -1,7 +1,7 @@
-"""The values of the records in which groups are kept, in the notation of the protocol's messages.
+"""Defines the values of group records, as messages of `brokers.protocol.schema`.
 
-Kafka's own forms, field by field, so that a folder of `__consumer_offsets` can change its owner.
-Knows no bytes, no keys and nothing of what the values mean; `records` puts a key beside each.
+Kafka's own formats, field by field, so that Kafka and Samsa can open each other's folders of
+`__consumer_offsets`. Defines no bytes, keys or semantics; `records` adds a key to each.
 
 Versions:
   OffsetCommitValue   0 the oldest; 1 expire_ms; 2 without it again; 3 leader epoch (KIP-320);
@@ -27,7 +27,7 @@ from brokers.protocol.schema import (
 
 
 class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
-    """How far a group has read one partition."""
+    """A group's committed offset in one partition."""
 
     offset: int = int64("The next record to read.")
     leader_epoch: int = int32(
@@ -84,7 +84,7 @@ class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
 
 
 class ConsumerGroupMetadataValue(Message, flexible=0):
-    """That a group of the consumer protocol is there, and how often it has changed."""
+    """A group of the consumer protocol: that it exists, and its epoch."""
 
     epoch: int = int32("Counts what asks for a new assignment.")
     metadata_hash: int = int64("Of the topics that it is about; 0 if not known.", tag=0)
@@ -96,10 +96,10 @@ class ClassicProtocol(Message):
 
 
 class ClassicMemberMetadata(Message):
-    """What a member has said by the classic protocol, in a group of the consumer protocol."""
+    """The classic protocol's data of a member, in a group of the consumer protocol."""
 
-    # An optional structure that stands in a tag has this number in front, always 1, for it would
-    # not be written otherwise.
+    # The encoding of an optional structure in a tag begins with this number, always 1; without it
+    # the structure would be omitted.
     is_present: int = int8("Always 1.", default=1)
     session_timeout_ms: int = int32("How long the member may be silent.")
     supported_protocols: list[ClassicProtocol] = array(
@@ -108,7 +108,7 @@ class ClassicMemberMetadata(Message):
 
 
 class ConsumerGroupMemberMetadataValue(Message, flexible=0):
-    """One member of a group of the consumer protocol, and what it wants."""
+    """One member of a group of the consumer protocol, and its subscription."""
 
     instance_id: str | None = string("Null unless the member is static.", default=None, nullable=0)
     rack_id: str | None = string(default=None, nullable=0)
@@ -126,7 +126,7 @@ class ConsumerGroupMemberMetadataValue(Message, flexible=0):
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message, flexible=0):
-    """For which epoch of the group the targets of its members were made."""
+    """The group epoch for which the targets of its members were made."""
 
     assignment_epoch: int = int32()
     assignment_ms: int = int64("When they were made; 0 if not known.", tag=0, ignorable=True)
@@ -138,7 +138,7 @@ class TargetTopicPartitions(Message):
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Message, flexible=0):
-    """What one member shall have in the end."""
+    """The target assignment of one member."""
 
     topic_partitions: list[TargetTopicPartitions] = array(TargetTopicPartitions)
 
@@ -157,7 +157,7 @@ class CurrentTopicPartitions(Message):
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message, flexible=0):
-    """What one member has now, on its way to the target."""
+    """The current assignment of one member, on its way to the target."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32("Taken once more from a member that missed its answer.")
@@ -169,7 +169,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, flexible=0):
 
 
 class ConsumerGroupRegularExpressionValue(Message, flexible=0):
-    """Which topics a regular expression stood for."""
+    """The topics that a regular expression matched."""
 
     topics: list[str] = array(STRING, "In the order of their names.")
     version: int = int64("Of the cluster's metadata with which it was resolved.")

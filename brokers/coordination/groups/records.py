@@ -1,11 +1,11 @@
-"""The records in which groups are kept: keys and values, to bytes and back.
+"""Encodes and decodes the records of groups: keys and values.
 
-A key begins with the number of its type, a value with its version. What the values hold is written
-down in `record_messages`; what it means is not known here. Committed offsets, of which there are
-more than of everything else, are packed by hand in the versions that are written.
+A key begins with the number of its type, a value with its version. `record_messages` defines the
+content of values; their meaning is not known here. Committed offsets, which outnumber all other
+records, are packed by hand in the versions that are written.
 
-Whatever cannot be read is a KafkaError with CORRUPT_MESSAGE; records of types that belong to other
-kinds of groups are no error and have no key here.
+Unreadable bytes are a KafkaError with CORRUPT_MESSAGE; records of types that belong to other kinds
+of groups are no error and have no key here.
 """
 
 from collections.abc import Mapping
@@ -35,16 +35,16 @@ from brokers.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
 
-# Strings of keys that are kept encoded. With ids as long as they may be this is 8 MiB.
+# Encoded strings of keys in the cache. With the longest ids this is 8 MiB.
 MAX_CACHED_STRINGS: Final = 2_048
-# Topic ids that are kept once for all offsets that name them: a loaded shard has millions of
-# offsets on a few topics. With their slots this is 200 KiB.
+# Topic ids that all offsets with them share: a loaded shard has millions of offsets on a few
+# topics. With their slots this is 200 KiB.
 MAX_CACHED_IDS: Final = 2_048
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-# Version, offset, leader epoch, length of the metadata, which is one byte where it is short enough;
-# version, offset, length of the metadata.
+# Version, offset, leader epoch, length of the metadata, which is one byte if it is short; version,
+# offset, length of the metadata.
 _OFFSET_4: Final = Struct(">hqiB")
 _OFFSET_3: Final = Struct(">hqih")
 _OFFSET_1: Final = Struct(">hqh")
@@ -56,9 +56,9 @@ _ID_TAG: Final = b"\1\0\x10"
 # The longest metadata whose length, and one for "not null", fits into one byte of a varint.
 _MAX_SHORT_METADATA: Final = 126
 
-# How the value of a member ends that speaks the consumer protocol: one tag, 0, of one byte, which
-# says null. Without it Kafka takes the member for a classic one. The notation of messages has no
-# tagged null, so this takes the place of a count of no tags.
+# The end of the value of a member that uses the consumer protocol: one tag, 0, of one byte, for
+# null. Without it Kafka takes the member for a classic one. The schema of messages has no tagged
+# null, so this replaces a count of no tags.
 _NOT_CLASSIC: Final = b"\1\0\1\0"
 _NO_TAGS: Final = b"\0"
 
@@ -90,8 +90,8 @@ class ConsumerGroupKey:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadataKey:
-    """The topics of a group as brokers before 4.1 kept them. Only deleted, never written or read:
-    what it says is in the cluster's image.
+    """The topics of a group, as stored by brokers before 4.1. Only deleted, never written or read:
+    the cluster's image has the same content.
     """
 
     group_id: str
@@ -122,7 +122,7 @@ class TargetMemberKey:
 
 @dataclass(frozen=True, slots=True)
 class CurrentMemberKey:
-    """What one member has: ConsumerGroupCurrentMemberAssignmentValue."""
+    """The current assignment of one member: ConsumerGroupCurrentMemberAssignmentValue."""
 
     group_id: str
     member_id: str
@@ -130,7 +130,7 @@ class CurrentMemberKey:
 
 @dataclass(frozen=True, slots=True)
 class RegexKey:
-    """What an expression stands for in a group: ConsumerGroupRegularExpressionValue."""
+    """The matches of a group's expression: ConsumerGroupRegularExpressionValue."""
 
     group_id: str
     regex: str
@@ -156,7 +156,7 @@ _PREFIXES: Final[Mapping[type[Key], bytes]] = MappingProxyType(
 )
 _OFFSET_PREFIX: Final = _INT16.pack(_OFFSET_TYPE)
 
-# What belongs to a key, and the version in which it is written.
+# The value of each key, and the version in which it is written.
 _VALUES: Final[Mapping[type[Key], tuple[type[Message], int]]] = MappingProxyType(
     {
         GroupKey: (GroupMetadataValue, 3),
@@ -171,8 +171,8 @@ _VALUES: Final[Mapping[type[Key], tuple[type[Message], int]]] = MappingProxyType
 
 
 def record_of(key: GroupIdKey | PairKey, value: Message, decoded: object | None = None) -> Record:
-    """What writes `value` under `key`. The value goes into replay as it is: nobody changes it any
-    more, and its arrays are lists, as if they had been read. Unless `decoded` says the same.
+    """Return the record of `value` under `key`. Replay gets the value itself: it must not change
+    any more, and its arrays are lists, as if decoded. Unless `decoded` replaces it.
     """
     kind, version = _VALUES[type(key)]
     assert type(value) is kind, f"{type(value).__name__} does not belong to {type(key).__name__}"
@@ -186,10 +186,10 @@ def record_of(key: GroupIdKey | PairKey, value: Message, decoded: object | None 
 
 
 def committed_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
-    """What writes an offset.
+    """Return the record of an offset.
 
     Version 1 is the only one with a time of expiry. It has no leader epoch, which consumers that
-    give such a time do not know either, and no topic id.
+    set such a time do not know either, and no topic id.
     """
     if committed.expire_ms != NO_EXPIRY:
         committed = committed._replace(leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
@@ -198,7 +198,7 @@ def committed_record(group_id: str, topic: str, partition: int, committed: Commi
 
 
 def tombstone(key: Key) -> Record:
-    """What deletes the value under `key`."""
+    """Return the record that deletes the value under `key`."""
     return Record(encode_key(key), None)
 
 
@@ -243,7 +243,7 @@ def _long_offset_value(committed: Committed) -> bytes:
 
 @lru_cache(maxsize=MAX_CACHED_STRINGS)
 def _string(text: str) -> bytes:
-    """A string of a key, with its length. The same few groups and topics come again and again."""
+    """Encode a string of a key, with its length. The same few groups and topics recur."""
     encoded = text.encode()
     if len(encoded) > MAX_STRING_BYTES:
         raise EncodeError(
@@ -256,7 +256,7 @@ def _string(text: str) -> bytes:
 
 
 def decode_key(key: bytes) -> Key | None:
-    """What a key names; None for what is none of ours."""
+    """Return the decoded key; None for another kind of record."""
     if len(key) < 2:
         raise _corrupt(f"a key of {len(key)} bytes has no type")
     number = key[0] << 8 | key[1]
@@ -279,14 +279,14 @@ def decode_key(key: bytes) -> Key | None:
 
 
 def key_of(record: Record) -> Key | None:
-    """What the key of a record names; None for what is none of ours."""
+    """Return the key of a record; None for another kind of record."""
     if isinstance(record.decoded_key, OffsetKey):
         return record.decoded_key
     return decode_key(record.key)
 
 
 def decode_value(kind: type[M], value: bytes) -> M:
-    """A value of this kind, in whatever version it was written."""
+    """Decode a value of this kind, in any version."""
     if len(value) < 2:
         raise _corrupt(f"{kind.__name__} of {len(value)} bytes has no version")
     (version,) = _INT16.unpack_from(value)
@@ -304,7 +304,7 @@ def decode_value(kind: type[M], value: bytes) -> M:
 
 
 def decode_committed(value: bytes) -> Committed:
-    """The value under an OffsetKey."""
+    """Decode the value under an OffsetKey."""
     size, version = len(value), value[:2]
     if version == b"\0\4" and size >= _OFFSET_4.size + _COMMIT_MS_AND_ID.size:
         _, offset, leader_epoch, length = _OFFSET_4.unpack_from(value)
@@ -322,7 +322,7 @@ def decode_committed(value: bytes) -> Committed:
         if length >= 0 and size == end + 8:
             text = _metadata(value[_OFFSET_3.size : end])
             return Committed(offset, leader_epoch, text, *_COMMIT_MS.unpack_from(value, end))
-    # Another version, or a malformed one, for which the codec has the words.
+    # Another version, or malformed bytes, for which the codec raises the error.
     read = decode_value(OffsetCommitValue, value)
     return Committed(
         read.offset,
@@ -347,14 +347,14 @@ def _shared_id(topic_id: bytes) -> bytes:
 
 
 def value_of(record: Record, kind: type[M]) -> M | None:
-    """The value of a record under a key of that kind; None where the record deletes."""
+    """Return the value of a record under a key of that kind; None if the record deletes it."""
     if isinstance(record.decoded, kind):
         return record.decoded
     return None if record.value is None else decode_value(kind, record.value)
 
 
 def committed_of(record: Record) -> Committed | None:
-    """The value of a record under an OffsetKey; None where the record deletes."""
+    """Return the value of a record under an OffsetKey; None if the record deletes it."""
     if isinstance(record.decoded, Committed):
         return record.decoded
     return None if record.value is None else decode_committed(record.value)

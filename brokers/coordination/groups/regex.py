@@ -1,8 +1,8 @@
-"""Subscriptions by regular expression: which topics one matches.
+"""Matches topics for subscriptions by regular expression.
 
-Expressions come from strangers, so the engine is RE2, whose time is linear in the name and whose
-memory is bounded; Kafka's is RE2/J, the same language. Knows no group; the work over many topics is
-cut into steps, so that nobody waits for it.
+Expressions come from untrusted clients, so the engine is RE2, whose time is linear in the name and
+whose memory is bounded; Kafka's is RE2/J, the same language. Knows no group; the work over many
+topics is done in steps, so that it blocks no other request.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ import re2  # type: ignore[import-untyped]
 from brokers.coordination.groups.settings import MAX_REGEX_BYTES
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# What one compiled expression may take, its cache of states included. With more, the engine tries
+# The memory of one compiled expression, its cache of states included. With more, the engine tries
 # for longer to keep its states before it gives up on them.
 MAX_MEMORY: Final = 256 * 1024
 # Instructions of a compiled expression. A name of 249 characters costs at worst about a microsecond
-# for each, so this is what keeps one match under 4 ms; an ordinary expression has less than 100.
+# for each, so this keeps one match under 4 ms; an ordinary expression has less than 100.
 MAX_PROGRAM: Final = 3_000
 # Instructions times names in one step: about 2 ms at worst, mostly far less.
 _WORK_PER_STEP: Final = 2_000
@@ -26,7 +26,7 @@ _MAX_NAMES_PER_STEP: Final = 200
 
 
 def compile_checked(text: str) -> re2._Regexp:
-    """The expression ready for use; INVALID_REGULAR_EXPRESSION with RE2's own words if it is none.
+    """Compile an expression; INVALID_REGULAR_EXPRESSION with RE2's own words if it is invalid.
 
     One with many repetitions can be valid and still refused, for its size.
     """

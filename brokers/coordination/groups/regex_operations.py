@@ -1,4 +1,4 @@
-"""Applies the topics that a job has found for a consumer group's expressions."""
+"""Applies a job's matches of a consumer group's expressions."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def resolved(
     group_id: str, found: Mapping[str, frozenset[str]], version: int
 ) -> "Operation[GroupShard]":
-    """`version` is that of the cluster whose topics were looked at."""
+    """Make the operation; `version` is that of the cluster whose topics were matched."""
 
     def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
         group = shard.group(group_id)

@@ -1,6 +1,6 @@
-"""The numbers that rule groups: what a broker can be told, under Kafka's names, and our own limits.
+"""Defines the settings of groups: a broker's configs under Kafka's names, and Samsa's own limits.
 
-Pure values: what a number may be, and where a broker is told, is not known here.
+Pure values; validation and the source of a broker's configs are elsewhere.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,27 +13,27 @@ _MAX_INT32: Final = 2**31 - 1
 
 MINUTE_MS: Final = 60_000
 
-# A classic newcomer has this long for its first answer: it does not know its id yet, and so cannot
-# send heartbeats.
+# The time of a new classic member until its first response: it does not know its id yet, and so
+# cannot send heartbeats.
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
-# Members of one group, those included that have been given an id and have not come back with it.
+# Members of one group, including issued ids with which no member has joined yet.
 MAX_MEMBERS: Final = 10_000
-# Group ids, member ids and instance ids: they stand in keys, which every replica keeps in memory.
+# Group ids, member ids and instance ids: they are in keys, which every replica keeps in memory.
 MAX_ID_BYTES: Final = 4_096
-# What one classic member may bring: ways to assign, and what it says for each of them.
+# The limits of one classic member: assignment protocols, and its metadata for each of them.
 MAX_PROTOCOLS: Final = 100
 MAX_MEMBER_METADATA_BYTES: Final = 1 << 20
-# What one member of the consumer protocol may subscribe to.
+# The limits of one member's subscription in the consumer protocol.
 MAX_SUBSCRIBED_TOPICS: Final = 10_000
 MAX_REGEX_BYTES: Final = 4_096
 # Different regular expressions in one group: each is matched with the names of all topics.
 MAX_REGEXES: Final = 100
-# Groups in one answer of ListGroups.
+# Groups in one response of ListGroups.
 MAX_LISTED: Final = 100_000
 
 
 class MigrationPolicy(Enum):
-    """Whether a group may change between the classic and the consumer protocol while it is used."""
+    """Whether a group in use may change between the classic and the consumer protocol."""
 
     DISABLED = "disabled"
     UPGRADE = "upgrade"
@@ -49,7 +49,7 @@ class MigrationPolicy(Enum):
         return self in {MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL}
 
 
-# By the field of GroupSettings that it becomes: Kafka's name of each number.
+# Kafka's name of each number, by its field in GroupSettings.
 KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "offsets_partitions": "offsets.topic.num.partitions",
@@ -74,7 +74,7 @@ KEYS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """What the coordinator looks at. One instance for the life of a broker."""
+    """The coordinator's settings. One instance for the life of a broker."""
 
     offsets_partitions: int = 50
     offsets_segment_bytes: int = 104_857_600
@@ -100,7 +100,7 @@ class GroupSettings:
         number: Callable[[str], int],
         migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL,
     ) -> "GroupSettings":
-        """What `number` says for each key of the table, which the caller has checked."""
+        """Read the keys of the table with `number`; the caller has checked the values."""
         told = {name: number(key) for name, key in KEYS.items()}
         return cls(**told, migration_policy=migration_policy)
 

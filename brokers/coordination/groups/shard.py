@@ -1,8 +1,8 @@
-"""One partition's groups and offsets, of both protocols: what a coordinator holds.
+"""One partition's groups and offsets, of both protocols: the state of a coordinator.
 
-Changed by replay, and by the values that operations make of a group, which are exchanged whole. The
-operations themselves stand elsewhere; here is what they look at, and what calls for one without a
-client: a timer, a change of the cluster, age.
+Changed by replay, and by operations, which replace the whole value of a group. The operations
+themselves are in other modules; this one has their lookups, and starts those without a client:
+after a timer, a change of the cluster, or with age.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +51,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup
 
-# Of the cluster's last change, since every shard asks the same.
+# Of the cluster's last change, which every shard requests.
 _CHANGES_KEPT: Final = 2
 
 
@@ -67,33 +67,33 @@ class GroupShard:
         tally: Tally | None = None,
     ) -> None:
         self.image = image
-        self._topics_version = image.version  # when a topic was created last, as far as is known
+        self._topics_version = image.version  # when a topic was last created, as far as known
         self.settings = settings
         self.new_id = new_id
         self.offsets = Offsets()
         self.facts = Facts()
         self._tally = tally or Tally()
         self._groups: dict[str, Group] = {}
-        # Consumer groups whose records are being replayed; settled by the first look at one.
+        # Consumer groups whose records are being replayed; completed when one is first read.
         self._drafts: dict[str, Draft] = {}
 
-    # -- what operations look at -----------------------------------------------------------------
+    # -- for operations --------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group | None:
-        """A group as it is committed; None also for one that has offsets and nothing else."""
+        """Return a group as it is committed; None also for one that has only offsets."""
         draft = self._drafts.pop(group_id, None)
         if draft is not None:
             self._groups[group_id] = draft.group()
         return self._groups.get(group_id)
 
     def groups(self) -> Iterator[Group]:
-        """All groups that have, or had, members."""
+        """Yield all groups that have, or had, members."""
         for group_id in tuple(self._drafts):
             self.group(group_id)
         yield from tuple(self._groups.values())
 
     def place(self) -> modern_desk.Place:
-        """What operations of consumer groups need of their surroundings."""
+        """Return the context for operations of consumer groups."""
         return modern_desk.Place(
             settings=self.settings,
             image=self.image,
@@ -103,10 +103,10 @@ class GroupShard:
             resolved=resolved,
         )
 
-    # -- what the runtime asks for ---------------------------------------------------------------
+    # -- for the runtime -------------------------------------------------------------------------
 
     def replay(self, record: Record, _timestamp: int) -> None:
-        """Takes in a record; KafkaError for one that cannot be read, or contradicts the others."""
+        """Apply a record; KafkaError for one that cannot be read, or contradicts the others."""
         key = key_of(record)
         if key is None:
             return
@@ -140,7 +140,7 @@ class GroupShard:
             self._groups[soft.group_id] = group
 
     def loaded(self, now_ms: int) -> Iterator[Outcome["GroupShard"]]:
-        """One group is one step, since to settle what was read of one takes time, too."""
+        """Yield one outcome per group: completing the replay of one takes time, too."""
         self.facts.count(self._tally)
         for group_id in tuple(dict.fromkeys((*self._groups, *self._drafts))):
             group = self.group(group_id)
@@ -158,7 +158,7 @@ class GroupShard:
         )
 
     def expired(self, key: TimerKey, now_ms: int) -> Outcome["GroupShard"]:
-        """What a timer that has fired makes of its group."""
+        """Apply a timer that has fired to its group."""
         group = self.group(key.subject)
         if isinstance(group, ConsumerGroup):
             return modern_leave.expire(group, key, self.place(), now_ms)
@@ -169,7 +169,7 @@ class GroupShard:
     def image_changed(
         self, before: ClusterImage, after: ClusterImage, now_ms: int
     ) -> Iterator[Operation["GroupShard"] | None]:
-        # At once: operations that were asked for by an older image look at the newest one.
+        # At once: waiting operations must see the newest image.
         self.image = after
         return self._touched_by(before, after, now_ms)
 
@@ -198,7 +198,7 @@ class GroupShard:
                     yield None
 
     def chores(self, _now_ms: int) -> Iterator[Operation["GroupShard"]]:
-        """Looks through the offsets of every group, and drops groups that are nothing any more."""
+        """Yield operations that expire offsets of every group, and delete groups without any."""
         ids = (
             group.group_id if isinstance(group, ClassicGroup) else group.id
             for group in self.groups()
@@ -237,8 +237,8 @@ class GroupShard:
                     )
                 known = None
             if known is None and is_gone:
-                return  # compaction may have taken the value
-            # Nobody knows what became of its topics since its last record.
+                return  # compaction may have removed the value
+            # It is unknown whether its topics have changed since its last record.
             draft = Draft(known or ConsumerGroup(id=group_id, is_metadata_stale=True))
         draft.take(change)
         if isinstance(change, GroupEpoch) and is_gone:
@@ -249,14 +249,14 @@ class GroupShard:
 
 
 def _modern_timers(group: ConsumerGroup, settings: GroupSettings) -> Iterator[Timer]:
-    """Members of a group that was read have all their time again."""
+    """Return full timers for the members of a group that was loaded."""
     for member in group.members.values():
         side = member.classic
         session_ms = (
             settings.consumer_session_timeout_ms if side is None else side.session_timeout_ms
         )
         yield SetTimer(TimerKey(modern_desk.SESSION, group.id, member.id), session_ms)
-        # A classic member is told to join by its next heartbeat, and its time begins then.
+        # A classic member learns of it by its next heartbeat, and its time begins then.
         if side is None and member.state is MemberState.UNREVOKED_PARTITIONS:
             rebalance_ms = max(member.rebalance_timeout_ms, 0)
             yield SetTimer(TimerKey(modern_desk.REBALANCE, group.id, member.id), rebalance_ms)
@@ -273,21 +273,21 @@ def _stale(group_id: str) -> Operation[GroupShard]:
 
 
 def _deletions(before: ClusterImage, after: ClusterImage) -> tuple[DeletedTopic, ...]:
-    """Return the topics that are named as deleted since the image before."""
+    """Return the topics that are newly named as deleted in the image after."""
     if before.deleted is after.deleted:
         return ()
     return _compared_deletions(_Pair(before, after))
 
 
 def _topic_changes(before: ClusterImage, after: ClusterImage) -> tuple[frozenset[str], bool]:
-    """Return the names of topics that were touched or are missing, and whether some are new."""
+    """Return the names of changed or missing topics, and whether some are new."""
     if before.topics is after.topics:
         return frozenset(), False
     return _compared(_Pair(before, after))
 
 
 class _Pair:
-    """Two images, as a key: images are compared by identity, since they are never changed."""
+    """Two images, as a key: images are immutable, so they are compared by identity."""
 
     __slots__ = ("after", "before")
 

@@ -1,7 +1,7 @@
-"""The states of a classic group, and what each event does in each of them.
+"""Defines the states of a classic group, and the effect of each event in each of them.
 
-Pure, and knows no group: the tables are what the operations look up before they change anything,
-and what docs/groups.md shows. A pair without a row cannot happen, which is an assertion and not an
+Pure, and knows no group: operations look the tables up before they change anything, and
+docs/groups.md shows them. A pair without a row cannot happen, which is an assertion and not an
 error of a client. This command renews the page:
 
     python -m brokers.coordination.groups.states > docs/groups.md
@@ -18,7 +18,7 @@ from brokers.protocol.errors import ErrorCode
 
 
 class ClassicState(Enum):
-    """Under the names that clients see. What is not there is Dead to them, and to us nothing."""
+    """The names that clients see. A missing group is Dead to clients, and no state here."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -27,7 +27,7 @@ class ClassicState(Enum):
 
 
 class Event(Enum):
-    """What can happen to a group. The operation finds out which of them it is."""
+    """The events of a group. The operation determines which one a request is."""
 
     JOIN_FULL = "join, and the group has as many members as it may"
     JOIN_MISFIT = "join with a type that is not the group's, or no protocol that all members share"
@@ -67,7 +67,7 @@ class Event(Enum):
 
 
 class Then(Enum):
-    """What an operation does once its own change (a member added, changed or gone) is made."""
+    """The rest of an operation, after its own change (a member added, changed or gone)."""
 
     REFUSE = "refused"
     ANSWER = "answered with what stands"
@@ -87,7 +87,7 @@ class Edge:
     """One cell of the table."""
 
     then: Then
-    states: frozenset[ClassicState]  # in one of which the group is afterwards
+    states: frozenset[ClassicState]  # the possible states of the group afterwards
     sentence: str
     error: ErrorCode = ErrorCode.NONE
 
@@ -98,7 +98,7 @@ _COMPLETING: Final = ClassicState.COMPLETING
 _STABLE: Final = ClassicState.STABLE
 _ACTIVE: Final = (_PREPARING, _COMPLETING, _STABLE)
 
-# The steps from state to state; whatever an operation does is a chain of these.
+# The steps from state to state; every operation is a chain of these.
 MOVES: Final[Mapping[tuple[ClassicState, ClassicState], str]] = {
     (_EMPTY, _PREPARING): "the first member joins",
     (_PREPARING, _COMPLETING): "all have joined, or the time is over",
@@ -123,7 +123,7 @@ def _rows() -> _Rows:
     yield from _refused(Event.JOIN_UNKNOWN, tuple(ClassicState), error.UNKNOWN_MEMBER_ID)
     for event in (Event.JOIN_REPLACED, Event.JOIN_REPLACED_AND_CHANGED):
         yield _later(event)
-        # The leader may have been told the old id, for which it would assign in vain.
+        # The leader's list may have the old id, and its assignment for that would be lost.
         yield _rebalance(_COMPLETING, event)
     yield (
         (_STABLE, Event.JOIN_REPLACED),
@@ -136,11 +136,11 @@ def _rows() -> _Rows:
     yield _rebalance(_STABLE, Event.JOIN_REPLACED_AND_CHANGED)
     for event in (Event.JOIN_LEADER_AGAIN, Event.JOIN_FOLLOWER_AGAIN, Event.JOIN_CHANGED):
         yield _later(event)
-    # The answer to its first join was lost on the way.
+    # The response to its first join was lost.
     yield _stays(_COMPLETING, Event.JOIN_LEADER_AGAIN, Then.ANSWER, "the present generation")
     yield _stays(_COMPLETING, Event.JOIN_FOLLOWER_AGAIN, Then.ANSWER, "the present generation")
     yield _rebalance(_COMPLETING, Event.JOIN_CHANGED)
-    # By joining the leader asks for a rebalance: it has seen new partitions, for one.
+    # The leader requests a rebalance by a join, for example because of new partitions.
     yield _rebalance(_STABLE, Event.JOIN_LEADER_AGAIN)
     yield _stays(_STABLE, Event.JOIN_FOLLOWER_AGAIN, Then.ANSWER, "the present generation")
     yield _rebalance(_STABLE, Event.JOIN_CHANGED)
@@ -150,13 +150,13 @@ def _rows() -> _Rows:
 
 
 def _calls() -> _Rows:
-    """Sync, heartbeat and commit."""
+    """Yield the edges of sync, heartbeat and commit."""
     error = ErrorCode
     yield from _refused(Event.UNKNOWN, tuple(ClassicState), error.UNKNOWN_MEMBER_ID)
     yield from _refused(Event.FENCED, _ACTIVE, error.FENCED_INSTANCE_ID)
     yield from _refused(Event.GENERATION, _ACTIVE, error.ILLEGAL_GENERATION)
-    # A member that joined while the group spoke the consumer protocol was told the protocol that it
-    # likes best itself; it is no fault of its own, and all join again anyway.
+    # A member that joined while the group used the consumer protocol got the protocol that it
+    # prefers itself; it is not at fault, and all join again anyway.
     yield from _refused(Event.SYNC_MISFIT, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
     misfit = error.INCONSISTENT_GROUP_PROTOCOL
     yield from _refused(Event.SYNC_MISFIT, (_COMPLETING, _STABLE), misfit)
@@ -176,7 +176,7 @@ def _calls() -> _Rows:
     yield from _refused(Event.HEARTBEAT, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
     yield _stays(_COMPLETING, Event.HEARTBEAT, Then.ACCEPT, "the session begins anew")
     yield _stays(_STABLE, Event.HEARTBEAT, Then.ACCEPT, "the session begins anew")
-    # Whoever assigns partitions to itself shares no group with members.
+    # A consumer that assigns its own partitions cannot share a group with members.
     yield _stays(_EMPTY, Event.COMMIT_SIMPLE, Then.ACCEPT, "kept")
     yield from _refused(Event.COMMIT_SIMPLE, _ACTIVE, error.UNKNOWN_MEMBER_ID)
     yield _stays(_PREPARING, Event.COMMIT_MEMBER, Then.ACCEPT, "kept, the session begins anew")
@@ -192,7 +192,7 @@ def _departures() -> _Rows:
     yield from _refused(Event.LEAVE_FENCED, _ACTIVE, error.FENCED_INSTANCE_ID)
     yield _stays(_EMPTY, Event.LEAVE_PENDING, Then.ACCEPT, "the id is forgotten")
     yield _later(Event.LEAVE_PENDING)
-    # As Kafka has it: a leave of an id that was given out rebalances as any other leave does.
+    # As in Kafka: a leave of an issued id starts a rebalance like any other leave.
     yield _rebalance(_COMPLETING, Event.LEAVE_PENDING)
     yield _rebalance(_STABLE, Event.LEAVE_PENDING)
     yield _later(Event.LEAVE_MEMBER)
@@ -236,7 +236,7 @@ def _refused(event: Event, states: tuple[ClassicState, ...], error: ErrorCode) -
 
 
 def _entering(event: Event) -> _Rows:
-    # Others have time to come before the first assignment is made.
+    # Other members have time to join before the first assignment is made.
     yield (
         (_EMPTY, event),
         Edge(
@@ -316,7 +316,7 @@ A rebalance answers everybody who waits for an assignment with `REBALANCE_IN_PRO
 
 
 def render() -> str:
-    """The page docs/groups.md."""
+    """Return the page docs/groups.md."""
     moves = "".join(
         f"    {old.value} --> {new.value}: {sentence}\n" for (old, new), sentence in MOVES.items()
     )

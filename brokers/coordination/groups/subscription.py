@@ -1,11 +1,11 @@
-"""Subscriptions and assignments inside JoinGroup and SyncGroup, as bytes and values.
+"""Decodes and encodes subscriptions and assignments inside JoinGroup and SyncGroup.
 
-To a classic group these are bytes of its members. Two things make the coordinator look inside:
-offsets of topics that a group is subscribed to are not deleted, and a group that changes to the
-consumer protocol or back takes its subscriptions and assignments along.
+To a classic group these are opaque bytes of its members. The coordinator needs their content for
+two purposes: offsets of subscribed topics are not deleted, and a group that changes to the consumer
+protocol or back keeps its subscriptions and assignments.
 
-Versions 0 to 3, never flexible; a newer one begins like version 3, and what stands behind the known
-fields is left alone. Members write what they like, so whatever cannot be read is None, no error.
+Versions 0 to 3, never flexible; a newer one begins like version 3, and bytes behind the known
+fields are ignored. Members may write any bytes, so unreadable ones are None, no error.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ NamedPartitions: TypeAlias = Mapping[str, frozenset[int]]
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-# The fewest bytes of a topic's name, and of a topic with its partitions.
+# The minimum bytes of a topic's name, and of a topic with its partitions.
 _LEAST_STRING: Final = 2
 _LEAST_TOPIC: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a member wants, and what it says it has."""
+    """A member's subscribed topics, and the partitions that it reports as owned."""
 
     version: int
     topics: frozenset[str]
@@ -42,7 +42,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What the leader gave a member."""
+    """The leader's assignment for a member."""
 
     version: int
     partitions: NamedPartitions
@@ -50,7 +50,7 @@ class Assignment:
 
 
 def decode_subscription(data: bytes) -> Subscription | None:
-    """The subscription in a member's metadata; None if there is none that can be read."""
+    """Decode the subscription in a member's metadata; None if it is unreadable."""
     try:
         reader = _Reader(data)
         version = reader.version()
@@ -72,7 +72,7 @@ def decode_subscription(data: bytes) -> Subscription | None:
 
 
 def decode_topics(data: bytes) -> frozenset[str] | None:
-    """The topics alone, with which all versions begin; None if they cannot be read."""
+    """Decode the topics alone, with which all versions begin; None if they are unreadable."""
     try:
         reader = _Reader(data)
         reader.version()
@@ -82,9 +82,9 @@ def decode_topics(data: bytes) -> frozenset[str] | None:
 
 
 def version_of(metadata: bytes) -> int:
-    """The version in which a member wrote its subscription, at most the highest one known here.
+    """Return the version of a member's subscription, at most the highest one known here.
 
-    What cannot be read counts as the lowest one, which everybody reads.
+    Unreadable bytes count as the lowest version, which all members can read.
     """
     try:
         return _Reader(metadata).version()
@@ -93,7 +93,7 @@ def version_of(metadata: bytes) -> int:
 
 
 def decode_assignment(data: bytes) -> Assignment | None:
-    """The assignment that a leader made; None if there is none that can be read."""
+    """Decode the assignment that a leader made; None if it is unreadable."""
     try:
         reader = _Reader(data)
         version = reader.version()
@@ -105,7 +105,7 @@ def decode_assignment(data: bytes) -> Assignment | None:
 
 
 def encode_assignment(partitions: NamedPartitions, version: int) -> bytes:
-    """An assignment for a member that wrote its subscription in `version`; in a fixed order."""
+    """Encode an assignment for a member whose subscription has `version`; in a fixed order."""
     assert 0 <= version <= HIGHEST_VERSION, f"version {version} of an assignment"
     parts = [_INT16.pack(version), _INT32.pack(len(partitions))]
     for topic, indexes in sorted(partitions.items()):
@@ -121,11 +121,11 @@ def encode_assignment(partitions: NamedPartitions, version: int) -> bytes:
 
 
 class _UnreadableError(Exception):
-    """The bytes are not what they should be; never leaves this module."""
+    """Malformed bytes; never leaves this module."""
 
 
 class _Reader:
-    """Goes through the bytes of one member. Every length is compared with the bytes left."""
+    """Reads the bytes of one member. Every length is compared with the bytes left."""
 
     __slots__ = ("_data", "_position")
 
@@ -134,7 +134,7 @@ class _Reader:
         self._position = 0
 
     def version(self) -> int:
-        """At most the highest one known here, in which a newer one is read."""
+        """Return the version, at most the highest one known here, as which newer ones are read."""
         number = self._int16()
         if number < 0:
             raise _UnreadableError
@@ -156,7 +156,7 @@ class _Reader:
         return frozenset([self._text(self._int16()) for _ in range(self._count(_LEAST_STRING))])
 
     def topic_partitions(self) -> dict[str, frozenset[int]]:
-        """A topic that is named twice has the partitions of both."""
+        """Merge the partitions of a topic that is named twice."""
         found: dict[str, frozenset[int]] = {}
         for _ in range(self._count(_LEAST_TOPIC)):
             topic = self._text(self._int16())
@@ -166,7 +166,7 @@ class _Reader:
         return found
 
     def _count(self, least: int) -> int:
-        """How many elements follow, of at least so many bytes each."""
+        """Return how many elements follow, each of at least `least` bytes."""
         count = self.int32()
         if count < 0 or count * least > len(self._data) - self._position:
             raise _UnreadableError

@@ -20,7 +20,7 @@ from brokers.coordination.groups.modern import (
 from brokers.coordination.groups.modern_changes import MemberTarget
 from brokers.protocol.errors import ErrorCode, KafkaError
 
-# The first byte of what is hashed: another way to hash gets another number.
+# The first byte of the hashed input: another hash method gets another number.
 _HASH_KIND: Final = b"\x53"
 _LENGTHS: Final = struct.Struct(">II")
 
@@ -28,10 +28,10 @@ DEFAULT_ASSIGNOR: Final = next(iter(ASSIGNORS))
 
 
 def metadata_hash(names: Iterable[str], image: ClusterImage) -> int:
-    """A number that changes when a topic comes, goes, grows or moves to other racks.
+    """Return a number that changes when a topic is added, deleted, extended or moves racks.
 
-    Our own: Kafka hashes otherwise, and a group that came from there is assigned once more. 0, as
-    in Kafka, where none of the topics exists.
+    Samsa's own: Kafka's hash differs, so a group that came from there is assigned once more. 0, as
+    in Kafka, if none of the topics exists.
     """
     topics = [image.topics[name] for name in sorted(names) if name in image.topics]
     if not topics:
@@ -56,8 +56,8 @@ def _racks_of(topic: Topic, racks: dict[int, str]) -> bytes:
 
 
 def spec_of(group: ConsumerGroup, image: ClusterImage) -> GroupSpec:
-    """The members and their topics as an assignor looks at them."""
-    # Members mostly say the same: the ids are looked up once for each different subscription.
+    """Return the assignor's input for the members and their topics."""
+    # Members mostly subscribe alike: ids are looked up once for each different subscription.
     ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
     partitions: dict[bytes, int] = {}
     members = {}
@@ -75,9 +75,9 @@ def spec_of(group: ConsumerGroup, image: ClusterImage) -> GroupSpec:
 
 
 def new_targets(group: ConsumerGroup, image: ClusterImage) -> list[MemberTarget]:
-    """The members whose target is another one now, or that never had one.
+    """Return the members whose target has changed, or that never had one.
 
-    The assignor is the one that most members ask for. One that fails is a fault of ours.
+    The assignor is the one that most members request. An error in it is a bug.
     """
     assign = ASSIGNORS.get(group.assignor or DEFAULT_ASSIGNOR, ASSIGNORS[DEFAULT_ASSIGNOR])
     try:

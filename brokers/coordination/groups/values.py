@@ -1,19 +1,19 @@
-"""Small values that all parts of group coordination share: a committed offset, who a member is.
+"""Defines small shared values of group coordination: committed offsets, and clients' identities.
 
-Also which partition of the offsets topic a group belongs to: clients never compute it, but a folder
-copied from Kafka has its groups where Kafka put them, so the number must be the same as Kafka's.
-Knows no group, no record and no message.
+Also the partition of the offsets topic for a group: clients never compute it, but a folder copied
+from Kafka has its groups where Kafka put them, so the number must be the same as Kafka's. Knows no
+group, no record and no message.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-# Of a committed offset: the leader epoch is not known; the offset stays as long as the broker's
-# retention says.
+# Of a committed offset: the leader epoch is unknown; the broker's retention decides how long the
+# offset stays.
 NO_EPOCH: Final = -1
 NO_EXPIRY: Final = -1
-# Of a committed offset: the record that brought it says no topic id.
+# Of a committed offset: its record has no topic id.
 NO_TOPIC_ID: Final = bytes(16)
 
 # By topic id (16 bytes).
@@ -21,29 +21,29 @@ TopicPartitions: TypeAlias = Mapping[bytes, frozenset[int]]
 
 
 class Committed(NamedTuple):
-    """How far a group has read one partition; `offset` is the next record to read."""
+    """A group's committed offset in one partition; `offset` is the next record to read."""
 
     offset: int
     leader_epoch: int  # of the last record read, or NO_EPOCH
     metadata: str  # free text of the consumer
     commit_ms: int
-    expire_ms: int = NO_EXPIRY  # the consumer's own limit, from times when it could say one
+    expire_ms: int = NO_EXPIRY  # the consumer's own limit, from old versions with a field for it
     # The topic that was read: a name outlives its topic, an id does not.
     topic_id: bytes = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """From where a member speaks, for people: its own name and its address as Java prints one."""
+    """A member's client, for people: its own name and its address as Java prints one."""
 
     client_id: str
     host: str  # "/127.0.0.1"
 
 
 def partition_of(group_id: str, count: int) -> int:
-    """The partition of the offsets topic, which has `count` of them, that keeps the group."""
+    """Return the group's partition of the offsets topic, which has `count` of them."""
     number = java_hash(group_id)
-    # The least number has no positive twin in 32 bits; Kafka takes 0 in its place.
+    # The lowest number has no positive counterpart in 32 bits; Kafka takes 0 in its place.
     return 0 if number == -(2**31) else abs(number) % count
 
 

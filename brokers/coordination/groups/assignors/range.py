@@ -1,7 +1,7 @@
-"""The range assignor: of each topic by itself, members get runs of partitions of equal length.
+"""The range assignor: divides each topic separately into runs of partitions of equal length.
 
-Topics with as many partitions are cut alike, so that equal numbers meet in one member. Who has
-partitions keeps the lowest of them as far as its share goes.
+Topics with equal numbers of partitions are divided alike, so that a member gets the same partition
+numbers of each. Members keep the lowest of their partitions up to their share.
 """
 
 from brokers.coordination.groups.assignors.spec import GroupSpec
@@ -24,7 +24,7 @@ def assign(spec: GroupSpec) -> dict[str, TopicPartitions]:
 
 
 def _cut(spec: GroupSpec, topic_id: bytes, members: list[str]) -> dict[str, list[int]]:
-    """One topic: first what members keep, then the rest in runs to those below their share."""
+    """Divide one topic: members keep partitions first, then the rest goes in runs to others."""
     count = spec.partitions[topic_id]
     quota, extras = divmod(count, len(members))
     free = set(range(count))

@@ -1,7 +1,7 @@
-"""What an assignor is given and what it gives back.
+"""The input and output of an assignor.
 
-Knows no member but its id, no topic but its id and its number of partitions. A member whose share
-stays the same gets back the very object it came with: that is how callers see what changed.
+Contains only ids of members, and ids and partition counts of topics. A member with an unchanged
+share gets back the same object, by which callers detect changes.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from brokers.coordination.groups.values import TopicPartitions
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """One member: the topics it subscribes to, all of which exist, and its share so far."""
+    """One member: its subscribed topics, all of which exist, and its current share."""
 
     topics: frozenset[bytes]
     share: TopicPartitions
@@ -21,19 +21,19 @@ class MemberSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """All members, and the number of partitions of every topic that one of them subscribes to."""
+    """All members, and the number of partitions of every topic with a subscriber."""
 
     members: Mapping[str, MemberSpec]
     partitions: Mapping[bytes, int]
     is_homogeneous: bool  # all members subscribe to the same topics
 
 
-# Every member has an entry in what comes back.
+# The result has an entry for every member.
 Assign: TypeAlias = Callable[[GroupSpec], dict[str, TopicPartitions]]
 
 
 def kept_share(spec: GroupSpec, member: MemberSpec) -> TopicPartitions:
-    """What a member has of topics that it is subscribed to; the object itself if that is all."""
+    """Return a member's share of subscribed topics; the same object if that is all of it."""
     share, counts = member.share, spec.partitions
     for topic_id, partitions in share.items():
         if topic_id not in member.topics or not partitions or max(partitions) >= counts[topic_id]:
@@ -49,7 +49,7 @@ def kept_share(spec: GroupSpec, member: MemberSpec) -> TopicPartitions:
 
 
 def unassigned_of(spec: GroupSpec, kept: Mapping[str, TopicPartitions]) -> dict[bytes, list[int]]:
-    """The partitions that nobody keeps, ascending, by topic in order of the ids."""
+    """Return the unassigned partitions, ascending, by topic in order of the ids."""
     owned: dict[bytes, set[int]] = {topic_id: set() for topic_id in sorted(spec.partitions)}
     for share in kept.values():
         for topic_id, partitions in share.items():

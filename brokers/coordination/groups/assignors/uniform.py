@@ -1,8 +1,8 @@
-"""The uniform assignor: members get about as many partitions each, and few of them move.
+"""The uniform assignor: members get about equal numbers of partitions, and few partitions move.
 
-Where all subscribe alike, no two members differ by more than one partition, and no partition moves
-that need not. Where they do not, each partition goes to the subscriber with the fewest, and then
-partitions move from members that have two more than another subscriber.
+If all members have the same subscription, no two differ by more than one partition, and no
+partition moves without need. If not, each partition goes to the subscriber with the fewest, and
+then partitions move from members that have two more than another subscriber.
 """
 
 import heapq
@@ -17,8 +17,8 @@ from brokers.coordination.groups.assignors.spec import (
 )
 from brokers.coordination.groups.values import TopicPartitions
 
-# Rounds over all topics that move partitions: each makes the shares more even, and what is left
-# after so many is a matter of single partitions.
+# Rounds over all topics that move partitions: each evens out the shares, and after so many only
+# single partitions could still move.
 MAX_PASSES: Final = 10
 
 
@@ -35,7 +35,7 @@ def _assign_alike(spec: GroupSpec) -> dict[str, TopicPartitions]:
         made[member_id] = share = kept_share(spec, member)
         sizes[member_id] = sum(map(len, share.values()))
     quota, extras = divmod(sum(spec.partitions.values()), len(spec.members))
-    # Who has more than the quota keeps one more first, then whoever has no more than it.
+    # Members above the quota keep one more first, then those at or below it.
     rooms = dict.fromkeys(spec.members, quota)
     for member_id in sorted(sizes, key=lambda each: -min(sizes[each], quota + 1))[:extras]:
         rooms[member_id] += 1
@@ -54,7 +54,7 @@ def _assign_alike(spec: GroupSpec) -> dict[str, TopicPartitions]:
 
 
 def _cut(share: TopicPartitions, room: int) -> TopicPartitions:
-    """The first partitions of a share, as many as there is room for."""
+    """Return the first partitions of a share, up to `room`."""
     kept = {}
     for topic_id in sorted(share):
         if not room:
@@ -133,7 +133,7 @@ class _Balance:
                 heapq.heapify(heap)
                 heaps[field] = heap
             for number in unassigned[topic_id]:
-                # Sizes only grow here, so an entry that is too small comes up and is put right.
+                # Sizes only grow here, so an outdated entry comes to the top and is corrected.
                 while heap[0][0] != self._sizes[heap[0][1]]:
                     index = heap[0][1]
                     heapq.heapreplace(heap, (self._sizes[index], index))
@@ -144,7 +144,7 @@ class _Balance:
     def _even(self, members: tuple[int, ...], field: int) -> bool:
         """Move partitions of one field until no two of its members differ by more than one.
 
-        Members that hold nothing of it have nothing to move, however much else they hold.
+        Members without any of its partitions have nothing to move, whatever else they have.
         """
         sizes = self._sizes
         poor = [(sizes[index], index) for index in members]
@@ -166,8 +166,8 @@ class _Balance:
                 heapq.heapreplace(rich, (-sizes[giver], giver))
             else:
                 heapq.heappop(rich)
-            # The two stay exact at the tops that matter: a giver never gets so poor, nor a taker
-            # so rich, that it changes its side within one call.
+            # The two stay exact at the tops that matter: a giver never gets so small, nor a taker
+            # so large, that it changes its side within one call.
         return has_moved
 
     def _share(self, index: int, member: MemberSpec) -> TopicPartitions:
