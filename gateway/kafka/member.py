@@ -227,6 +227,9 @@ class Member:
             room = MAX_IDLE_RECORDS - len(self._ahead)
             if room > 0:
                 self._pump(room, 0)
+            else:
+                # The library leaves the group if it is not asked within max.poll.interval.ms.
+                self._client.consume(0, 0)
 
     def give_back(self, records: Sequence[Record]) -> None:
         """Put undelivered records back, except those of partitions that others now read."""

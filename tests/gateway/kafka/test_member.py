@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
 
+from gateway.kafka import member as module
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure
@@ -245,6 +247,39 @@ def test_a_client_that_is_subscribed_to_more_goes_on_with_what_it_read(
 
         reader.subscribe(Subscription(topics=("most",)))
         assert [place.topic for place in reader.assignment()] == ["most"]
+
+
+class Polled:
+    """A client of the library that notes how many records it was asked for."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.asked: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def consume(self, most: int, wait_s: float) -> Any:
+        self.asked.append(most)
+        return self._client.consume(most, wait_s)
+
+
+def test_a_client_that_fetches_nothing_stays_in_its_group_with_few_records(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_IDLE_RECORDS", 5)
+    with closing(member(connection, "idle")) as reader:
+        reader.subscribe(ORDERS)
+        end = Deadline(WAIT_S)
+        while len(reader._ahead) < 5 and not end.is_over():  # noqa: SLF001 (nobody else tells)
+            reader.look()
+        polled = Polled(reader._client)  # noqa: SLF001
+        monkeypatch.setattr(reader, "_client", polled)
+        reader.look()
+
+        assert polled.asked == [0]
+        assert len(reader._ahead) == 5  # noqa: SLF001
+        assert len(all_of(reader, RECORDS)) == RECORDS
 
 
 def test_a_group_of_the_classic_protocol_is_joined_by_that(connection: Connection) -> None:
