@@ -67,10 +67,11 @@ def run(spec: TaskSpec, ports: Ports, make_steps: Callable[[Mapping[str, str]], 
             places += of_retries(spec.connector, topics)
         if not places:
             return turn.end_without_work()
-        if _has_nothing_new(turn, places):
+        ends = _ends(turn, places)
+        if _has_nothing_new(turn, places, ends):
             return turn.end(is_idle=True)
         ids = ports.wire.topic_ids({place.topic for place in places})
-        is_idle = _SinkSlice(turn, places, ids, make_steps(spec.config)).run()
+        is_idle = _SinkSlice(turn, places, ends, ids, make_steps(spec.config)).run()
     # A task is foreign code: any exception ends the slice and nothing else.
     except Exception as error:  # noqa: BLE001
         return turn.failed(error, max_delay_s=max_delay_s)
@@ -86,23 +87,34 @@ def _require_no_circle(spec: TaskSpec) -> None:
         )
 
 
-def _has_nothing_new(turn: Turn, places: Sequence[TopicPartition]) -> bool:
+def _ends(turn: Turn, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+    """Return the ends of partitions, as a slice for which others wait needs them; else none.
+
+    A broker that does not answer delays this for long, and a slice without others need not know.
+    """
+    if turn.verdict() is not Verdict.YIELD:
+        return {}
+    return {place: end for place, (_, end) in turn.ports.wire.bounds(places).items() if end >= 0}
+
+
+def _has_nothing_new(
+    turn: Turn, places: Sequence[TopicPartition], ends: Mapping[TopicPartition, int]
+) -> bool:
     """Return whether the task has nothing to do, so that a slice for waiting tasks can skip it.
 
     A task that must release memory has something to do.
     """
-    if turn.verdict() is not Verdict.YIELD or turn.ports.held.is_asked:
+    if not ends or turn.ports.held.is_asked:
         return False
     flushed: Mapping[TopicPartition, int] | None = turn.ports.memory.get(FLUSHED)
     if flushed is None:
         # The first slice here: the group's offsets are never ahead of what the task made durable.
         flushed = turn.ports.wire.committed(group_of(turn.spec.connector))
-    if not all(place in flushed for place in places):
-        return False
-    ends = turn.ports.wire.bounds(places)
     # An end before the offset means a recreated topic: read it before it grows past the offset,
     # which would skip the records before.
-    return all(place in ends and ends[place][1] == flushed[place] for place in places)
+    return all(
+        place in flushed and place in ends and ends[place] == flushed[place] for place in places
+    )
 
 
 class _SinkSlice:
@@ -110,6 +122,7 @@ class _SinkSlice:
         self,
         turn: Turn,
         places: Sequence[TopicPartition],
+        ends: Mapping[TopicPartition, int],
         topic_ids: Mapping[str, str],
         steps: Steps,
     ) -> None:
@@ -122,6 +135,7 @@ class _SinkSlice:
         # Partitions that have records which the slice was not given so far: a new consumer connects
         # first, which may take longer than a look.
         self._awaited: set[TopicPartition] = set()
+        self._ends = ends
         self._steps = steps
         self._reading = reading_of(spec.config)
         self._retry_topic = name_for(spec.connector)
@@ -200,8 +214,9 @@ class _SinkSlice:
             first, end = left_out.get(place, (None, 0))
             self._next[place] = end if first == offset else offset
         inlet.begin(self._next)
-        bounds = self._ports.wire.bounds(self._places)
-        self._awaited = {place for place, (_, end) in bounds.items() if end != self._next[place]}
+        # A partition may have got its leader since, and be none that the slice reads.
+        self._awaited = {place for place, end in self._ends.items() if end != self._next.get(place)}
+        self._awaited &= self._next.keys()
 
     def _by_group(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the group's offsets, except one that the last slice committed too late.
@@ -216,8 +231,11 @@ class _SinkSlice:
         return {place: offset for place, offset in found.items() if place not in late}
 
     def _work(self, inlet: Inlet) -> bool:
-        is_idle = False
-        while not self._turn.is_over(is_idle=is_idle and not self._expects_more(inlet)):
+        is_idle = has_looked = False
+        while not self._turn.is_over(
+            is_idle=is_idle and not self._expects_more(inlet), has_begun=has_looked
+        ):
+            has_looked = True
             found = inlet.take(most=self._reading.max_records, wait_s=self._wait_s())
             taken = self._until_rewind(found)
             is_idle = not taken
@@ -248,7 +266,8 @@ class _SinkSlice:
 
     def _wait_s(self) -> float:
         if self._turn.verdict() is Verdict.YIELD:
-            return HASTY_LOOK_S
+            # Without ends, since nobody waited when the slice began, there may be records.
+            return LOOK_S if self._awaited or not self._ends else HASTY_LOOK_S
         longest = QUIET_FLUSH_S if self._unflushed else LOOK_S
         return min(longest, self._turn.left_s())
 

@@ -70,8 +70,9 @@ class _SourceSlice:
             self._stop()
 
     def _work(self) -> bool:
-        quiet = 0
-        while not self._turn.is_over(is_idle=quiet > 0):
+        quiet, has_polled = 0, False
+        while not self._turn.is_over(is_idle=quiet > 0, has_begun=has_polled):
+            has_polled = True
             records = self._task.poll()
             self._produce(records)
             self._done += records

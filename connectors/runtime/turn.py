@@ -82,9 +82,15 @@ class Turn:
     def left_s(self) -> float:
         return max(0.0, self._began + SLICE_S - self.ports.clock.monotonic())
 
-    def is_over(self, *, is_idle: bool = False) -> bool:
-        """Return whether to end the slice: at once if it is idle and others wait."""
+    def is_over(self, *, is_idle: bool = False, has_begun: bool = True) -> bool:
+        """Return whether to end the slice: at once if it is idle and others wait.
+
+        A slice looks for work once, however long its start took: else a task that is slow to start
+        would never come to it.
+        """
         verdict = self.verdict()
+        if not has_begun:
+            return verdict in {Verdict.STOP, Verdict.LOST}
         if verdict is Verdict.KEEP:
             return not self.left_s()
         has_had_share = self.left_s() <= SLICE_S - SHARE_S

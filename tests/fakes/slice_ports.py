@@ -83,6 +83,8 @@ class FakeWire:
         self.closed = 0
         # How many looks of a new inlet find nothing.
         self.silent_looks = 0
+        # How long the client of an inlet takes to start.
+        self.slow_inlet_s = 0.0
 
     def bootstrap(self) -> str:
         return "127.0.0.1:9092"
@@ -154,6 +156,7 @@ class FakeWire:
     def inlet(self, group: str, overrides: Mapping[str, str]) -> "FakeInlet":
         del overrides
         self.opened += 1
+        self.clock.now += self.slow_inlet_s
         return FakeInlet(self, group)
 
     def committed(self, group: str) -> Mapping[TopicPartition, int]:

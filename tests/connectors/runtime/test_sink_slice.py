@@ -1,6 +1,6 @@
 """A slice of a sink over a cluster in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -306,7 +306,7 @@ def test_where_others_wait_records_that_are_there_are_waited_for() -> None:
     run(plugin, fakes)
     fakes.wire.add("in", b"b")
     # A new consumer connects for longer than one look takes.
-    fakes.wire.silent_looks = 5
+    fakes.wire.silent_looks = 1
     some(fakes, Verdict.YIELD)
 
     end = run(plugin, fakes, idle_slices=3)
@@ -338,6 +338,56 @@ def test_where_others_wait_an_empty_topic_is_not_waited_for() -> None:
     run(list_sink(), fakes)
 
     assert fakes.clock.now - began < SHARE_S / 2
+
+
+def test_where_others_wait_a_partition_without_a_leader_is_read_later() -> None:
+    fakes = FakePorts(**{"in": 2})
+    fakes.wire.add("in", b"a")
+    fakes.wire.add("in", b"b", partition=1)
+    some(fakes, Verdict.YIELD)
+    bounds, calls = fakes.wire.bounds, []
+
+    def led(places: Sequence[TopicPartition]) -> Mapping[TopicPartition, tuple[int, int]]:
+        calls.append(places)
+        found = dict(bounds(places))
+        if len(calls) == 2:
+            del found[TopicPartition(topic="in", partition=1)]
+        return found
+
+    fakes.wire.bounds = led  # type: ignore[method-assign]
+    plugin = list_sink()
+
+    end = run(plugin, fakes)
+
+    assert end.ending is Ending.IDLE
+    assert plugin.values == ["a"]
+
+
+def test_where_others_wait_a_task_that_starts_slowly_comes_to_its_records() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    fakes.wire.slow_inlet_s = 2 * SHARE_S
+    plugin = list_sink()
+    some(fakes, Verdict.YIELD)
+
+    run(plugin, fakes)
+
+    assert plugin.values == ["a"]
+
+
+def test_where_nobody_waits_no_ends_are_asked_for() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    fakes.wire.groups["connect-c"] = {IN: 0}
+    asked: list[object] = []
+    bounds = fakes.wire.bounds
+    fakes.wire.bounds = lambda places: (  # type: ignore[method-assign]
+        asked.extend(places) or bounds(places)  # type: ignore[func-returns-value]
+    )
+
+    run(list_sink(), fakes)
+
+    assert asked == []
 
 
 def test_where_others_wait_a_busy_task_has_its_share_only() -> None:
