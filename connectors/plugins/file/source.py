@@ -2,12 +2,11 @@
 
 An offset is a position after a line, the file's inode, and a checksum of the file's beginning. A
 file that is shorter than the position, or begins otherwise, was rewritten and is read from its
-start. A renamed file is found in its folder by its inode, and read to its end before its successor,
-for as long as a program may still write to it.
+start. A renamed file is found in its folder by its inode, and read before its successor until that
+has bytes: a program that writes a log may open the successor some time after the log was renamed.
 """
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -32,9 +31,6 @@ LINE_FORMAT: Final = "line.format"
 MAX_LINE_BYTES: Final = 1 << 20
 # Enough to distinguish two logs, and read by one call.
 HEAD_BYTES: Final = 256
-# A program that writes a log opens the successor some time after the log was renamed, and completes
-# its last line before.
-LINGER_S: Final = 5.0
 # With more files beside a log, its renamed predecessor is not searched.
 MAX_NEIGHBOURS: Final = 10_000
 
@@ -185,7 +181,7 @@ class FileSourceTask(SourceTask):
             return opened
         is_known = self._at.inode is not None and self._at.bytes > 0
         if is_known and (renamed := self._find_renamed(folder)) is not None:
-            self._has_successor = opened is not None and not _may_grow(renamed)
+            self._has_successor = opened is not None and os.fstat(opened).st_size > 0
             if opened is not None:
                 os.close(opened)
             return renamed
@@ -229,7 +225,7 @@ class FileSourceTask(SourceTask):
             return False
         if now.st_ino == self._at.inode:
             return False
-        if _may_grow(self._opened):
+        if not now.st_size:
             return False
         self._has_successor = True
         if os.fstat(self._opened).st_size > self._at.bytes:
@@ -273,13 +269,6 @@ def _open_to_read(name: str, folder: int) -> int | None:
         return places.open_file(name, folder, os.O_RDONLY)
     except FileNotFoundError:
         return None
-
-
-def _may_grow(opened: int) -> bool:
-    """Return whether a file was written, renamed or removed a moment ago."""
-    found = os.fstat(opened)
-    # A time in the future says nothing.
-    return 0 <= time.time() - max(found.st_mtime, found.st_ctime) < LINGER_S
 
 
 def _seen(opened: int, position: int) -> Position:

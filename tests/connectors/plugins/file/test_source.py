@@ -1,14 +1,12 @@
 """Each line of a file becomes one record, whatever becomes of the file."""
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors.plugins.file import source
-from connectors.plugins.file.source import LINGER_S, MAX_LINE_BYTES, FileSource
+from connectors.plugins.file.source import MAX_LINE_BYTES, FileSource
 from connectors.sdk.errors import ConfigError, ConnectorError
 from connectors.sdk.testing import MemorySourceContext, parse_config, run_source
 
@@ -30,25 +28,6 @@ def read(context: MemorySourceContext, **config: str) -> list[Any]:
 def append(path: Path, text: str) -> None:
     with path.open("a") as file:
         file.write(text)
-
-
-class Clock:
-    """The time of the source; the kernel has its own for files."""
-
-    def __init__(self) -> None:
-        self.ahead_s = 0.0
-
-    def time(self) -> float:
-        return time.time() + self.ahead_s
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock by which nothing was renamed a moment ago, unless a test sets it back."""
-    made = Clock()
-    made.ahead_s = 2 * LINGER_S
-    monkeypatch.setattr(source, "time", made)
-    return made
 
 
 def test_lines_are_read_once_as_the_file_grows(files: Path) -> None:
@@ -123,23 +102,36 @@ def test_a_file_that_is_renamed_while_it_is_read_loses_no_line(files: Path) -> N
 
 
 def test_a_program_that_still_writes_to_a_renamed_file_completes_its_last_line(
-    files: Path, clock: Clock
+    files: Path,
 ) -> None:
     context, log = MemorySourceContext(), files / "log"
-    clock.ahead_s = 0
     append(log, "one\n")
     told = [read(context)]
     append(log, "tw")
     log.rename(files / "log.1")
-    append(log, "four\n")
+    log.touch()
     told.append(read(context))
 
     append(files / "log.1", "o\nthree\n")
     told.append(read(context))
-    clock.ahead_s = 2 * LINGER_S
+    append(log, "four\n")
 
     assert told == [["one"], [], ["two", "three"]]
     assert read(context) == ["four"]
+
+
+def test_files_that_are_renamed_again_and_again_lose_no_line(files: Path) -> None:
+    context, log = MemorySourceContext(), files / "log"
+    told = []
+    for number in range(6):
+        append(log, f"{number}\n")
+        told += read(context)
+        for older in range(number, 0, -1):
+            (files / f"log.{older}").rename(files / f"log.{older + 1}")
+        log.rename(files / "log.1")
+    append(log, "6\n")
+
+    assert told + read(context) == [str(number) for number in range(7)]
 
 
 @pytest.mark.parametrize("again", ["new\n", LONG + LONG])
