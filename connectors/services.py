@@ -202,8 +202,8 @@ def alter_offsets(
     if row.kind == "sink":
         wanted = [_sink_offset(place, offset) for place, offset in offsets]
         _alter_group(groups, group_of(name), wanted, is_job=bool(row.pool))
-        _require_still_stopped(row)
         _tell_offsets(by, row, Event.OFFSETS_ALTERED, len(wanted))
+        _require_still_stopped(row)
     else:
         _alter_source(by, row, offsets)
     return ALTERED_BESIDE if _keeps_offsets(row) else ALTERED
@@ -221,8 +221,8 @@ def reset_offsets(by: By, cluster: str, name: str, *, groups: GroupOffsets) -> s
         places = sorted(place for place in groups.committed(group) if place.topic != retries)
         if places:
             _alter_group(groups, group, [(at, None) for at in places], is_job=bool(row.pool))
-            _require_still_stopped(row)
         _tell_offsets(by, row, Event.OFFSETS_RESET, len(places))
+        _require_still_stopped(row)
     else:
         with _changing():
             locked = _locked(cluster, name)

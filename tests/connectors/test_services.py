@@ -442,8 +442,12 @@ def test_a_sink_that_is_resumed_meanwhile_may_not_have_the_offsets() -> None:
             super().commit(group, offsets)
             services.resume(ANN, C, "a")
 
+    before = row().generation
     with pytest.raises(Conflict, match="was resumed while its offsets were changed"):
         services.alter_offsets(ANN, C, "a", [(place, {"kafka_offset": 5})], groups=Resumed())
+
+    # Its tasks begin anew all the same, since the group has other offsets.
+    assert row().generation > before
 
 
 def test_offsets_that_the_other_side_keeps_are_said_to_remain(
