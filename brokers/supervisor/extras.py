@@ -76,21 +76,44 @@ class Extras:
         }
         self._command = command
         self._afterwards = afterwards
+        self._following: asyncio.Task[None] | None = None
+        # Extras for which something is still to be done.
+        self._unfinished: set[str] = set()
         self._name = ""
         self._began_ms = 0
 
     async def run(self) -> None:
         """Install requested extras until cancelled."""
         self._begin()
-        while True:
-            name = self._asked()
-            if name is None:
-                await asyncio.sleep(LOOK_SECONDS)
-            elif name in NAMES:
-                if await self._install(name) and name in self._afterwards:
-                    await self._run(self._afterwards[name], lambda _line: None)
-            else:
-                self._journal.note("extra.refused", "warning", name=name)
+        try:
+            while True:
+                name = self._asked()
+                if name is None:
+                    await asyncio.sleep(LOOK_SECONDS)
+                elif name in NAMES:
+                    # An installation does not wait for it; it begins again afterwards.
+                    await self._stop_following()
+                    if await self._install(name):
+                        self._unfinished |= self._afterwards.keys() & {name}
+                    self._following = asyncio.create_task(self._follow())
+                else:
+                    self._journal.note("extra.refused", "warning", name=name)
+        finally:
+            await self._stop_following()
+
+    async def _follow(self) -> None:
+        """Do what comes after the installations, which work without it."""
+        for name in sorted(self._unfinished):
+            why = await self._run(self._afterwards[name], lambda _line: None)
+            level = "warning" if why else "info"
+            self._journal.note("extra.completed", level, name=name, reason=safe(why))
+            self._unfinished.discard(name)
+
+    async def _stop_following(self) -> None:
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     def _begin(self) -> None:
         """Report that this home can install, and how the last install of an earlier run ended."""

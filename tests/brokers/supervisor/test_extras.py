@@ -118,6 +118,12 @@ def test_an_extra_is_installed_before_what_comes_afterwards_is_done(tmp_path: Pa
 
             assert house.told()["state"] == "done"
             assert log.read_text(encoding="utf-8").count("storing") == 1
+            # Another one does not wait for it, and has it begin again.
+            house.ask("parquet")
+            await house.tells(name="parquet", state="done")
+            async with asyncio.timeout(PATIENCE):
+                while log.read_text(encoding="utf-8").count("storing") < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
 
     within(scenario)
 
