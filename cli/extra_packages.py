@@ -51,8 +51,8 @@ def install(names: tuple[str, ...], *, without_classes: bool) -> None:
         except InstallError as error:
             raise click.ClickException(f"{name}: {error}") from error
         click.echo(f"{name} is installed; workers that run find it")
-    if "spark" in names and not without_classes:
-        store_classes()
+    if "spark" in names and not without_classes and (failure := store_classes()):
+        click.echo(failure, err=True)
 
 
 def with_needs(names: Sequence[str]) -> list[str]:

@@ -69,7 +69,8 @@ def package(out: Path) -> None:
 @spark.command("store-classes")
 def store() -> None:
     """Store Spark's classes for Java, so that it starts in half the time; installing does so."""
-    store_classes()
+    if failure := store_classes():
+        raise click.ClickException(failure)
 
 
 @spark.command

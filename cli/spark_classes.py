@@ -8,15 +8,19 @@ from spark_integration.jobs import class_archive
 from spark_integration.jobs.errors import SparkError
 
 
-def store_classes() -> None:
-    """Store the classes unless they are; without them, Spark only starts slower."""
+def store_classes() -> str:
+    """Store the classes unless they are; return why that failed, or an empty text.
+
+    Without them, Spark only starts slower.
+    """
     file = class_archive.wanted_file(os.environ)
     if file is None:
-        return
+        return ""
     click.echo("storing Spark's classes, so that it starts in half the time; takes half a minute")
     # Whatever runs already goes first.
     os.nice(19)
     try:
         class_archive.make(file, os.environ)
     except SparkError as error:
-        click.echo(f"Spark will start slower: {error}", err=True)
+        return f"Spark will start slower: {error}; `./samsa spark store-classes` tries again"
+    return ""

@@ -30,6 +30,8 @@ LAST_WORDS: Final = re.compile(
     r"(?i)out ?of ?memory|insufficient memory|fatal|could not|cannot|error:"
 )
 OUTPUT_BYTES: Final = 65_536
+# With the line before them they are as many as an error may have.
+MAX_LAST_WORDS: Final = MAX_LINES - 2
 HIDDEN: Final = "…"
 
 
@@ -151,7 +153,8 @@ def last_words(output: Path) -> str:
             text = file.read(OUTPUT_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
-    return "\n".join(line for line in text.splitlines() if LAST_WORDS.search(line))
+    found = [line for line in text.splitlines() if LAST_WORDS.search(line)]
+    return "\n".join(found[-MAX_LAST_WORDS:])
 
 
 def streams_of(spark: "SparkSession") -> tuple[Stream, ...]:

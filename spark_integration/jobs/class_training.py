@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Java writes the archive as it ends.
-END_SECONDS = 240
+END_SECONDS = 1500
 # This Java ends before a second compilation of a method would be of use.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SCHEMA = "number BIGINT, value STRING"
@@ -61,6 +61,9 @@ def main(archive: str, folder: Path) -> None:
         use(engine.spark, folder)
     finally:
         engine.close(seconds=END_SECONDS)
+    if engine.exit_code(0) != 0:
+        # It was killed while it wrote.
+        raise SystemExit(f"Java took more than {END_SECONDS} s to write its classes")
 
 
 def use(spark: "SparkSession", folder: Path) -> None:

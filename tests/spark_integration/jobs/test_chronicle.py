@@ -9,6 +9,7 @@ import pytest
 from spark_integration.jobs import session
 from spark_integration.jobs.chronicle import (
     MAX_CHARS,
+    MAX_LAST_WORDS,
     MAX_LINES,
     Chronicle,
     EngineFacts,
@@ -191,6 +192,16 @@ def test_of_what_java_printed_its_last_words_are_told(tmp_path: Path) -> None:
 
     assert last_words(output) == "java.lang.OutOfMemoryError: heap"
     assert last_words(tmp_path / "none") == ""
+
+
+def test_of_many_last_words_the_last_are_told(tmp_path: Path) -> None:
+    output = tmp_path / "spark.out"
+    output.write_text("ValueError: x\n" * 40 + "java.lang.OutOfMemoryError: heap\n")
+
+    told = last_words(output).splitlines()
+
+    assert len(told) == MAX_LAST_WORDS < MAX_LINES
+    assert told[-1] == "java.lang.OutOfMemoryError: heap"
 
 
 def test_the_last_words_of_java_are_at_the_end_of_its_output(tmp_path: Path) -> None:

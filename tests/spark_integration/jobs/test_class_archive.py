@@ -1,5 +1,6 @@
 """Spark's classes are stored for one Java and one Spark, and Spark starts without them as well."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,32 @@ def test_an_archive_that_is_not_made_leaves_nothing_and_says_why(
         make(folder / "one.jsa", {"PATH": "/usr/bin"})
 
     assert list(folder.iterdir()) == []
+
+
+def test_folders_of_processes_that_were_killed_are_removed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(tmp_path, monkeypatch, WRITES)
+    folder.mkdir()
+    old, young = folder / "making-old", folder / "making-young"
+    for made in (old, young):
+        made.mkdir()
+    os.utime(old, (0, 0))
+
+    make(folder / "one.jsa", {"PATH": "/usr/bin"})
+
+    assert sorted(path.name for path in folder.iterdir()) == ["making-young", "one.jsa"]
+
+
+def test_an_archive_that_this_user_may_not_see_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+
+    assert options(java(tmp_path)) == ()
 
 
 def test_a_folder_that_is_not_to_be_written_is_named(folder: Path) -> None:
