@@ -2,11 +2,13 @@
 
 Thread-safe. A bucket holds one second's worth, so a caller that was quiet may start with that much
 at once. A piece that exceeds the bucket is let through and paid for by waiting afterwards:
-otherwise a batch larger than a bucket could never be sent.
+otherwise a batch larger than a bucket could never be sent. Records that have to wait are counted
+at once, so that those who wait are served in turn.
 
 If workers share limits, a bucket has this worker's part of the rate: see `shares`.
 """
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -24,6 +26,9 @@ from gateway.rest.shares import Named, Shares, Wants
 # Callers whose buckets are kept; an evicted caller has a full bucket again.
 MAX_CALLERS: Final = 10_000
 MIB: Final = 1_048_576
+# How long records of one call wait for their caller's rate, before the call is refused: some
+# seconds even out several threads, and clients and proxies wait for an answer for 30.
+MAX_DELAY_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,24 +94,27 @@ class Limits:
                 retry_after_s=seconds(wait_s),
             )
 
-    def take_records(self, caller: Caller, records: int, size: int) -> float:
-        """Count records and their bytes; return 0, or the seconds to wait before sending them.
+    def take_records(
+        self, caller: Caller, records: int, size: int, *, patience_s: float = math.inf
+    ) -> float:
+        """Count records and their bytes; return the seconds to wait before sending them.
 
-        If a wait is necessary, nothing is counted.
+        Raises TOO_MANY, and counts nothing, if that is longer than `patience_s`.
         """
-        return self._take(
+        wait_s = self._take(
             caller,
             {"records": (self._rates.records, records), "bytes": (self._rates.bytes, size)},
+            patience_s=patience_s,
         )
-
-    def refusal(self, caller: Caller, wait_s: float) -> ApiError:
-        """Return the error for a caller whose records have to wait."""
-        return ApiError(
-            Code.TOO_MANY,
-            f"{caller.key} writes more than {self._rates.records} records or"
-            f" {self._rates.bytes} bytes in a second: wait and send again",
-            retry_after_s=seconds(wait_s),
-        )
+        if wait_s > patience_s:
+            raise ApiError(
+                Code.TOO_MANY,
+                f"{caller.key} writes more than {self._rates.records} records or"
+                f" {self._rates.bytes} bytes in a second, and would wait {wait_s:.1f} s for its"
+                " turn: nothing was written; wait, and send all of it again",
+                retry_after_s=seconds(wait_s),
+            )
+        return wait_s
 
     def divide(self, seconds: float) -> Wants:
         """Limit this worker to its parts, by the demand of the last seconds; return that demand."""
@@ -145,7 +153,10 @@ class Limits:
         rate: int = getattr(self._rates, name)
         return rate
 
-    def _take(self, caller: Caller, amounts: dict[str, tuple[int, int]]) -> float:
+    def _take(
+        self, caller: Caller, amounts: dict[str, tuple[int, int]], *, patience_s: float = 0.0
+    ) -> float:
+        """Return the seconds to wait; count the amounts unless that is longer than `patience_s`."""
         now = self._monotonic()
         with self._lock:
             limited = [
@@ -156,7 +167,7 @@ class Limits:
             for bucket, amount in limited:
                 bucket.wanted += amount
             wait_s = max((bucket.wait_s(now) for bucket, _ in limited), default=0.0)
-            if not wait_s:
+            if wait_s <= patience_s:
                 for bucket, amount in limited:
                     bucket.take(amount)
         return wait_s

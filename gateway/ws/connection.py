@@ -283,7 +283,7 @@ class Connection:
         limits, caller = self._house.limits, self._session.caller
         assert caller is not None, "nobody writes without a name"
         size = size_of(action.record)
-        while wait_s := limits.take_records(caller, 1, size):
+        if wait_s := limits.take_records(caller, 1, size):
             self._follow(self._session.throttled(action.id, wait_s))
             await asyncio.sleep(wait_s)
 

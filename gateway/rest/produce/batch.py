@@ -41,13 +41,15 @@ async def produce_batch(call: Call, desk: Desk) -> None:
     wording = Wording(call.cluster_id, topic)
     async with desk.body(call) as body:
         entries = entries_of(body)
+        drafts = [drafted_entry(bytes(text)) for _, text in entries]
+        await desk.admit(call, [each.record for each in drafts if isinstance(each, Draft)])
         # Send in turn, so that records are written in their order; receipts come together.
-        sent = [await sent_entry(call, desk, topic, bytes(text)) for _, text in entries]
+        sent = [await sent_entry(call, desk, topic, draft) for draft in drafts]
     successes, failures = [], []
-    for (name, _), (told_later, draft) in zip(entries, sent, strict=True):
+    for (name, _), draft, told_later in zip(entries, drafts, sent, strict=True):
         told = told_later if isinstance(told_later, ApiError) else await told_later
         if isinstance(told, Delivered):
-            assert draft is not None
+            assert isinstance(draft, Draft)
             successes.append({"id": name, **wording.fields(told, draft)})
         else:
             call.errors += 1
@@ -84,14 +86,21 @@ def bad_batch(what: str) -> ApiError:
     return ApiError(Code.BAD_BATCH, f"Batch error. {what}")
 
 
-async def sent_entry(
-    call: Call, desk: Desk, topic: str, text: bytes
-) -> tuple[Outcome, Draft | None]:
-    """Send one entry; return its outcome as a future, or at once as an error."""
+def drafted_entry(text: bytes) -> Draft | ApiError:
+    """Parse one entry; return the error of one that cannot be written."""
     try:
-        draft = entry_drafted(text)
-        return await desk.sent(call, topic, draft.record), draft
+        return entry_drafted(text)
     except Malformed as error:
-        return ApiError(Code.BAD_REQUEST, str(error)), None
+        return ApiError(Code.BAD_REQUEST, str(error))
+    except ApiError as error:
+        return error
+
+
+async def sent_entry(call: Call, desk: Desk, topic: str, draft: Draft | ApiError) -> Outcome:
+    """Send one entry; return its outcome as a future, or at once as an error."""
+    if isinstance(draft, ApiError):
+        return draft
+    try:
+        return await desk.sent(call, topic, draft.record)
     except (ApiError, KafkaFailure) as failed:
-        return api_error(failed), None
+        return api_error(failed)

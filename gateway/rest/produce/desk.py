@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
@@ -13,6 +13,7 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord
 from gateway.rest.calls import JSON, Call, too_large
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.limits import MAX_DELAY_S
 
 Done = Callable[[Delivered | Exception], None]
 # The outcome of a record: a future, or an immediate refusal.
@@ -31,9 +32,9 @@ COMES_BACK_S: Final = 1
 class Limits(Protocol):
     """The write limits of callers."""
 
-    def take_records(self, caller: Caller, records: int, size: int) -> float: ...
-
-    def refusal(self, caller: Caller, wait_s: float) -> ApiError: ...
+    def take_records(
+        self, caller: Caller, records: int, size: int, *, patience_s: float = ...
+    ) -> float: ...
 
 
 class Watching(Protocol):
@@ -147,10 +148,29 @@ class Desk:
         finally:
             self.budget.change(call.caller, -len(found))
 
+    async def admit(self, call: Call, records: Sequence[NewRecord] = ()) -> None:
+        """Count records of a call, and wait until they may be written at its caller's rate.
+
+        Raises TOO_MANY if that is later than MAX_DELAY_S; then none may be written.
+        """
+        if self._limits is not None:
+            size = sum(map(size_of, records))
+            wait_s = self._limits.take_records(
+                call.caller, len(records), size, patience_s=MAX_DELAY_S
+            )
+            if wait_s:
+                await asyncio.sleep(wait_s)
+
+    def delay_of(self, call: Call, record: NewRecord) -> float:
+        """Count a record of a stream; return the seconds to wait before sending it."""
+        if self._limits is None:
+            return 0.0
+        return self._limits.take_records(call.caller, 1, size_of(record))
+
     async def sent(
         self, call: Call, topic: str, record: NewRecord
     ) -> "asyncio.Future[Delivered | Exception]":
-        """Send a record as soon as there is room; return a future of its outcome."""
+        """Send an admitted record as soon as there is room; return a future of its outcome."""
         if not self.is_ready(topic, record.partition):
             await self.ready(topic, record.partition)
         outcome: asyncio.Future[Delivered | Exception]
@@ -164,16 +184,10 @@ class Desk:
         self.send(call, topic, record, done)
         return outcome
 
-    def send(self, call: Call, topic: str, record: NewRecord, done: Done) -> int:
-        """Send a record and return its size. Raises ApiError beyond the caller's limits."""
-        size = size_of(record)
-        if self._limits is not None:
-            wait_s = self._limits.take_records(call.caller, 1, size)
-            if wait_s:
-                raise self._limits.refusal(call.caller, wait_s)
+    def send(self, call: Call, topic: str, record: NewRecord, done: Done) -> None:
+        """Send a record that is counted."""
         call.records += 1
         self.deliveries.send(topic, record, done)
-        return size
 
 
 def stopping() -> ApiError:

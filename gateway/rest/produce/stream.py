@@ -160,14 +160,13 @@ class Stream:
         try:
             draft = drafted(text)
             partition = draft.record.partition
+            if delay_s := self._desk.delay_of(self._call, draft.record):
+                await asyncio.sleep(delay_s)
             if not self._desk.is_ready(self._topic, partition):
                 await self._desk.ready(self._topic, partition)
             slot = self._slot(len(text))
-            try:
-                settled = partial(self._settled, slot, draft)
-                self._desk.send(self._call, self._topic, draft.record, settled)
-            except ApiError as error:
-                self._settle(slot, error)
+            settled = partial(self._settled, slot, draft)
+            self._desk.send(self._call, self._topic, draft.record, settled)
         except (ApiError, KafkaFailure) as failed:
             self._refuse(api_error(failed))
 
@@ -302,6 +301,8 @@ class Streams:
 
     async def _produce(self, call: Call, desk: Desk) -> None:
         topic = await desk.topic_of(call)
+        # A stream that has begun is delayed and never refused, whatever its caller owes.
+        await desk.admit(call)
         stream = Stream(call, desk, topic, open_s=self._open_s, unread_s=self._unread_s)
         self._open.add(stream)
         watching = None if desk.watch is None else self._watched(stream, call, desk, topic)

@@ -68,6 +68,7 @@ async def _produce(call: Call, desk: Desk) -> None:
         if given in OF_REGISTRY:
             raise without_registry(body)
         records = records_of(body, EMBEDDED[given], partition)
+        await desk.admit(call, records)
         # Send in turn, so that records are written in their order; results come together.
         sent = [await sent_record(call, desk, topic, record) for record in records]
     offsets = []

@@ -47,19 +47,29 @@ def test_a_batch_larger_than_a_bucket_goes_and_is_waited_for_afterwards() -> Non
     limits = Limits(Rates(records=100, bytes=1_000), monotonic=clock)
 
     assert limits.take_records(caller(), 300, 10) == 0
-    wait_s = limits.take_records(caller(), 1, 10)
-    assert wait_s == pytest.approx(2.01)
-    clock.now += wait_s
+    assert limits.take_records(caller(), 1, 10) == pytest.approx(2.01)
+    clock.now += 2.03
     assert limits.take_records(caller(), 1, 10) == 0
 
 
-def test_bytes_are_counted_beside_records() -> None:
+def test_records_that_wait_are_served_in_turn() -> None:
+    limits = Limits(Rates(records=100), monotonic=Clock())
+
+    delays = [limits.take_records(caller(), 100, 10) for _ in range(4)]
+
+    assert delays == [0, *(pytest.approx(n + 0.01) for n in range(3))]
+
+
+def test_bytes_are_counted_beside_records_and_a_refused_call_is_not_counted() -> None:
     limits = Limits(Rates(records=100, bytes=1_000), monotonic=Clock())
 
     assert limits.take_records(caller(), 1, 3_000) == 0
-    wait_s = limits.take_records(caller(), 1, 1)
+    with pytest.raises(ApiError, match=r"would wait 2\.0 s") as caught:
+        limits.take_records(caller(), 50, 5_000, patience_s=2)
+    assert caught.value.code is Code.TOO_MANY
+    assert caught.value.retry_after_s == 3
 
-    assert limits.refusal(caller(), wait_s).retry_after_s == 3
+    assert limits.take_records(caller(), 1, 1, patience_s=3) == pytest.approx(2.001)
 
 
 def test_no_limit_never_waits() -> None:

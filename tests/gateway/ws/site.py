@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -73,11 +74,11 @@ class Limits:
     def __init__(self) -> None:
         self.waits: list[float] = []
 
-    def take_records(self, caller: Caller, records: int, size: int) -> float:
+    def take_records(
+        self, caller: Caller, records: int, size: int, *, patience_s: float = math.inf
+    ) -> float:
+        assert patience_s == math.inf, "a socket waits"
         return self.waits.pop() if self.waits else 0.0
-
-    def refusal(self, caller: Caller, wait_s: float) -> ApiError:
-        raise AssertionError("a socket waits")
 
 
 class Client:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.limits import Limits, Rates
 from gateway.rest.produce.desk import Budget
 from gateway.rest.produce.stream import MAX_WAITING_BYTES, Streams
 from tests.fakes.broker_thread import broker_beside
@@ -342,29 +344,37 @@ async def test_a_stream_whose_caller_is_known_no_more_ends_after_its_receipts(
     assert client.is_ended
 
 
-class NineOfTen:
-    """Lets a caller write all but each tenth record."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def take_records(self, caller: Caller, records: int, size: int) -> float:
-        self._count += records
-        return 0.0 if self._count % 10 else 1.5
-
-    def refusal(self, caller: Caller, wait_s: float) -> ApiError:
-        return ApiError(Code.TOO_MANY, f"{caller.name} writes too much", retry_after_s=2)
-
-
-def test_a_record_beyond_the_limits_of_its_caller_gets_a_receipt_of_429(
+def test_a_stream_above_the_rate_of_its_caller_is_delayed_and_loses_no_record(
     connection: Connection,
 ) -> None:
+    limits = Limits(Rates(records=200, bytes=0))
+
     @on_loop
     async def story(stage: Stage) -> None:
         async with Duplex(stage.door, RECORDS) as client:
-            client.send(text(*(record(n) for n in range(30))), is_last=True)
+            client.send(text(*(record(n) for n in range(300))), is_last=True)
             told = await client.rest()
 
-        assert [each["error_code"] for each in told] == ([200] * 9 + [429]) * 3
+        assert [each["error_code"] for each in told] == [200] * 300
 
-    story(stage=Stage(connection, limits=NineOfTen()))
+    started = time.monotonic()
+    story(stage=Stage(connection, limits=limits))
+    assert time.monotonic() - started > 0.4, "a second's worth at once, the rest at the rate"
+
+
+def test_a_stream_of_a_caller_that_owes_too_much_is_refused_before_its_first_record(
+    connection: Connection,
+) -> None:
+    limits = Limits(Rates(records=10))
+
+    @on_loop
+    async def story(stage: Stage) -> None:
+        limits.take_records(stage.door.callers.caller, 200, 10)
+        async with Duplex(stage.door, RECORDS) as client:
+            client.send(text(record(1), record(2)))
+            told = await client.rest()
+
+        assert (client.status, [each["error_code"] for each in told]) == (429, [429])
+        assert stage.door.traffic.calls[0].records == 0
+
+    story(stage=Stage(connection, limits=limits))

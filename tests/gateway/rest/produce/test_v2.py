@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.kafka.connection import Connection
+from gateway.rest.limits import Limits, Rates
 from gateway.rest.produce.desk import MAX_BODY_BYTES, Budget
 from tests.fakes.broker_thread import broker_beside
-from tests.fakes.rest_door import VIEWER
+from tests.fakes.rest_door import CLUSTER, VIEWER
 from tests.gateway.rest.produce.stage import Stage, on_loop, records_of
 
 pytestmark = pytest.mark.slow
@@ -120,6 +121,57 @@ async def test_bodies_have_a_limit_each_and_together(stage: Stage) -> None:
 
     assert (large.status, many.status) == (413, 503)
     stage.desk.budget.change(stage.door.callers.caller, 10)
+
+
+def test_calls_above_the_rate_of_their_caller_wait_and_are_written_whole(
+    connection: Connection,
+) -> None:
+    records = [{"value": n} for n in range(100)]
+
+    @on_loop
+    async def story(stage: Stage) -> None:
+        before = len(await asyncio.to_thread(records_of, stage.connection, "one"))
+        answers = await asyncio.gather(
+            *(
+                stage.door.post("/topics/one", {"records": records}, content_type=JSON)
+                for _ in range(8)
+            )
+        )
+        after = len(await asyncio.to_thread(records_of, stage.connection, "one"))
+
+        assert [each.status for each in answers] == [200] * 8
+        assert {one["error_code"] for each in answers for one in each.json()["offsets"]} == {None}
+        assert after - before == 800
+
+    story(stage=Stage(connection, limits=Limits(Rates(records=400))))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/topics/one", {"records": [{"value": 1}] * 3}),
+        (
+            f"/clusters/{CLUSTER}/topics/one/records:batch",
+            {"entries": [{"id": "a", "value": {"type": "JSON", "data": 1}}]},
+        ),
+    ],
+)
+def test_a_call_that_would_wait_too_long_is_refused_whole(
+    connection: Connection, path: str, body: object
+) -> None:
+    limits = Limits(Rates(records=10))
+
+    @on_loop
+    async def story(stage: Stage) -> None:
+        limits.take_records(stage.door.callers.caller, 200, 10)
+        content_type = JSON if path.startswith("/topics") else "application/json"
+        answer = await stage.door.post(path, body, content_type=content_type)
+
+        assert (answer.status, answer.json()["error_code"]) == (429, 429)
+        assert int(answer.headers["retry-after"]) in {19, 20}
+        assert stage.door.traffic.calls[0].records == 0, "nothing was sent"
+
+    story(stage=Stage(connection, limits=limits))
 
 
 @on_loop
