@@ -44,6 +44,9 @@ class TaskContext:
     def log(self, text: str) -> None:
         self._ports.log.write(Level.INFO, masked(text, self._spec.secrets))
 
+    def warn(self, text: str) -> None:
+        self._ports.log.write(Level.WARN, masked(text, self._spec.secrets))
+
 
 class SourceTaskContext(TaskContext):
     def offset(self, partition: Place) -> Place | None:

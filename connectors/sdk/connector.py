@@ -107,6 +107,9 @@ class Context(Protocol):
     def log(self, text: str) -> None:
         """Write a line to the log of the task, which pages show."""
 
+    def warn(self, text: str) -> None:
+        """Write a line of level WARN to the log of the task."""
+
 
 class SourceContext(Context, Protocol):
     def offset(self, partition: Place) -> Place | None:

@@ -42,6 +42,9 @@ class MemoryContext:
     def log(self, text: str) -> None:
         self.lines.append(text)
 
+    def warn(self, text: str) -> None:
+        self.lines.append(text)
+
     def close(self) -> None:
         """Close kept objects, as when the process ends or the task moves."""
         kept, self.kept = self.kept, {}

@@ -1,7 +1,7 @@
 """Converts records to rows: the table, key and columns of each, and whether it is deleted. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from connectors.plugins.postgres.columns import Column, column_of
@@ -32,10 +32,21 @@ class Row:
     key: Fields
     rest: Fields
     is_delete: bool = False
+    # The fields of `rest` whose value is the placeholder: the row in the table keeps its own.
+    unavailable: frozenset[str] = frozenset()
+    # The places of earlier records from which fields were taken over, by name.
+    taken_over: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (*self.key, *self.rest)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.key, *self.rest)
+        """Return the columns to write."""
+        if not self.unavailable:
+            return self.fields
+        return tuple([name for name in self.fields if name not in self.unavailable])
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -46,7 +57,9 @@ class Row:
         """Yield the columns that the table needs, and whether each is part of the key."""
         for is_key, fields in ((True, self.key), (False, self.rest)):
             for name, (schema, value) in fields.items():
-                yield column_of(name, schema, value), is_key
+                # Without a schema, the placeholder does not tell the type of its column.
+                if schema is not None or name not in self.unavailable:
+                    yield column_of(name, schema, value), is_key
 
     def value(self, name: str) -> Any:
         found = self.key.get(name) or self.rest[name]
@@ -73,7 +86,22 @@ def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
     }
     if not key and not rest:
         raise DataError("no field of the record becomes a column")
-    return Row(index=index, table=table, key=key, rest=rest)
+    placeholder = settings.placeholder
+    unavailable = frozenset([name for name, (_, one) in rest.items() if placeholder.matches(one)])
+    return Row(index=index, table=table, key=key, rest=rest, unavailable=unavailable)
+
+
+def folded(former: Row, row: Row) -> Row:
+    """Return a row with the values of an earlier row of its key where it has none itself."""
+    had = row.unavailable & (former.rest.keys() - former.unavailable)
+    if not had:
+        return row
+    return replace(
+        row,
+        rest={name: (former if name in had else row).rest[name] for name in row.rest},
+        unavailable=row.unavailable - had,
+        taken_over={name: former.taken_over.get(name, former.index) for name in had},
+    )
 
 
 def table_of(topic: str, table_format: str) -> Name:
@@ -87,6 +115,17 @@ def table_of(topic: str, table_format: str) -> Name:
 
 
 def _key(record: SinkRecord, fields: Fields, settings: SinkSettings) -> Fields:
+    key = _found_key(record, fields, settings)
+    if lacking := [name for name, (_, one) in key.items() if settings.placeholder.matches(one)]:
+        raise DataError(
+            f"the field {lacking[0]} is a part of the key, and its value is the placeholder of one"
+            " that PostgreSQL's log lacks: set REPLICA IDENTITY FULL for the captured table, or"
+            " name other fields in pk.fields"
+        )
+    return key
+
+
+def _found_key(record: SinkRecord, fields: Fields, settings: SinkSettings) -> Fields:
     names = settings.pk_fields
     if settings.pk_mode is PkMode.NONE:
         return {}

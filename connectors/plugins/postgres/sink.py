@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from connectors.plugins.postgres import sink_settings
 from connectors.plugins.postgres.connection import (
     connected,
-    failure_of,
     first_line,
     forget,
     is_about_data,
@@ -62,6 +61,9 @@ class PostgresSinkTask(SinkTask):
         self._parsed = parsed
         self._settings = SinkSettings.of(parsed, connector=context.connector)
         self._tables: dict[Name, Table] = {}
+        # Texts about rows of this transaction, and those that were written to the log: each once.
+        self._warnings: set[str] = set()
+        self._warned: set[str] = set()
         # The first offsets of partitions without a record so far.
         self._begin: dict[TopicPartition, int] = {}
 
@@ -110,20 +112,31 @@ class PostgresSinkTask(SinkTask):
         with translated():
             connection = connected(self._context, self._parsed)
             try:
-                with connection.transaction():
-                    self._write(connection, records)
+                self._write_all(connection, records)
             except psycopg.Error as error:
-                # Forget the tables: they may have changed, or their creation was rolled back.
-                self._tables.clear()
-                if is_about_data(error):
-                    raise self._blamed(connection, records, error) from error
-                raise
-            except ConnectorError:
-                self._tables.clear()
-                raise
+                if not is_about_data(error):
+                    raise
+                if (blamed := self._blamed(connection, records, error)) is not None:
+                    raise blamed from error
+                # The target was corrected meanwhile. A constraint that is checked at the end of the
+                # transaction fails again, without a record to blame.
+                self._write_all(connection, records)
+
+    def _write_all(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
+        try:
+            with connection.transaction():
+                self._write(connection, records)
+            for text in sorted(self._warnings - self._warned):
+                self._context.warn(text)
+            self._warned |= self._warnings
+        except Exception:
+            # Forget the tables: they may have changed, or their creation was rolled back.
+            self._tables.clear()
+            raise
 
     def _write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
         """Write records that are not in the table yet, and the offsets after them."""
+        self._warnings.clear()
         offsets = self._offsets(connection)
         last = {record.origin: record.origin_offset + 1 for record in records}
         kept = offsets.lock(sorted(last))
@@ -133,7 +146,7 @@ class PostgresSinkTask(SinkTask):
             # An earlier attempt may have succeeded without an answer.
             if record.origin_offset >= (kept.get(record.origin) or 0)
         ]
-        Writer(connection, self._settings, self._tables).write(fresh)
+        Writer(connection, self._settings, self._tables, self._warnings.add).write(fresh)
         offsets.store({place: max(end, kept.get(place) or 0) for place, end in last.items()})
 
     def _blamed(
@@ -141,7 +154,7 @@ class PostgresSinkTask(SinkTask):
         connection: "psycopg.Connection[Any]",
         records: list[SinkRecord],
         error: "psycopg.Error",
-    ) -> ConnectorError:
+    ) -> RecordError | None:
         """Return the error of the first record that fails together with those before it."""
         low, high = 0, len(records)
         while low < high:
@@ -151,8 +164,7 @@ class PostgresSinkTask(SinkTask):
             else:
                 high = middle
         if low == len(records):
-            # A constraint checked at the end of the transaction fails without a record to blame.
-            return failure_of(error)
+            return None
         return RecordError(f"PostgreSQL: {first_line(error)} ({error.sqlstate})", index=low)
 
     def _can_write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> bool:

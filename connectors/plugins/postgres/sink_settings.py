@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from connectors.plugins.postgres import connection
+from connectors.plugins.postgres import connection, placeholders
+from connectors.plugins.postgres.placeholders import PLACEHOLDER, Placeholder
 from connectors.sdk.checks import in_range, non_empty, one_of
 from connectors.sdk.configs import Definition, Importance, Key, Kind, Value
 from connectors.sdk.connector import Parsed
@@ -82,6 +83,7 @@ class SinkSettings:
     retry_wait_s: float
     offsets_table: str
     offsets_name: str
+    placeholder: Placeholder
 
     @classmethod
     def of(cls, parsed: Parsed, *, connector: str) -> "SinkSettings":
@@ -99,6 +101,7 @@ class SinkSettings:
             retry_wait_s=parsed[RETRY_BACKOFF] / 1000,
             offsets_table=parsed[OFFSETS_TABLE],
             offsets_name=parsed[OFFSETS_NAME] or connector,
+            placeholder=Placeholder(parsed[PLACEHOLDER]),
         )
 
 
@@ -205,6 +208,16 @@ def _data_keys() -> tuple[Key, ...]:
             Kind.LIST,
             (),
             "The fields of the value that become columns; all where none is named.",
+            group=DATA,
+        ),
+        _key(
+            PLACEHOLDER,
+            Kind.STRING,
+            placeholders.DEFAULT,
+            "What a capture writes for a large value that an update left unchanged, as its own key "
+            "of this name says. Columns with it are left out of the statement: the row keeps the "
+            "value that it has.",
+            check=non_empty,
             group=DATA,
         ),
         _key(

@@ -2,16 +2,17 @@
 
 COPY takes values as texts for the target's own types, which is fast, and as tolerant as PostgreSQL
 itself. Rows keep the order of their records; of rows with a key that replace each other, only the
-last one is written.
+last one is written. A row that lacks a value, since the log of its source did, leaves that column
+alone: where the table has the row, the column keeps its value.
 """
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.postgres import tables
 from connectors.plugins.postgres.columns import cell_of
-from connectors.plugins.postgres.rows import Name, Row
+from connectors.plugins.postgres.rows import Name, Row, folded
 from connectors.plugins.postgres.sink_settings import InsertMode, SinkSettings
 from connectors.plugins.postgres.tables import Table
 from connectors.sdk.errors import DataError, RecordError
@@ -23,17 +24,19 @@ STAGE: Final = "samsa_stage"
 
 
 class Writer:
-    """Writes within the caller's transaction. `known` caches the tables."""
+    """Writes within the caller's transaction. `known` caches the tables; `warn` writes a line."""
 
     def __init__(
         self,
         connection: "psycopg.Connection[Any]",
         settings: SinkSettings,
         known: MutableMapping[Name, Table],
+        warn: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._known = known
+        self._warn = warn
 
     def write(self, rows: Sequence[Row]) -> None:
         for run in runs(rows, self._settings.insert_mode):
@@ -48,13 +51,32 @@ class Writer:
             return
         table = tables.fit(self._connection, known, first, self._settings)
         self._known[first.table] = table
-        if not first.is_delete and self._settings.insert_mode is InsertMode.INSERT:
+        mode = self._settings.insert_mode
+        if not first.is_delete and mode is InsertMode.INSERT:
             self._copy(first.table, rows, table)
+            self._warn_of_lacking(first, len(rows))
             return
         self._stage(first)
         self._copy((STAGE,), rows, table)
-        self._connection.execute(_statement(first, self._settings.insert_mode))
+        if first.unavailable and mode is InsertMode.UPSERT:
+            # An insert checks NOT NULL before it looks for a conflict, so it would refuse rows that
+            # are there. Update those, and insert the others.
+            self._connection.execute(_statement(first, InsertMode.UPDATE))
+            new = self._connection.execute(_statement(first, mode)).rowcount
+            self._warn_of_lacking(first, new)
+        else:
+            self._connection.execute(_statement(first, mode))
         self._connection.execute(f"DROP TABLE {STAGE}")
+
+    def _warn_of_lacking(self, row: Row, count: int) -> None:
+        """Warn about new rows with columns that the log of their source did not tell."""
+        if row.unavailable and count:
+            self._warn(
+                f"{'.'.join(row.table)}: new rows got the default, or NULL, in"
+                f" {', '.join(sorted(row.unavailable))}, since their records hold the placeholder"
+                " of an unchanged value and the table had no row with their key: set REPLICA"
+                " IDENTITY FULL for the captured table"
+            )
 
     def _stage(self, row: Row) -> None:
         """Create a temporary table for rows, with the target's types but no constraints."""
@@ -78,13 +100,15 @@ class Writer:
 
 
 def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
+    cells: list[Any] = []
     try:
-        return [
-            cell_of(row.value(name), has_array=has_array)
-            for name, has_array in zip(names, arrays, strict=True)
-        ]
+        for name, has_array in zip(names, arrays, strict=True):
+            cells.append(cell_of(row.value(name), has_array=has_array))
     except DataError as error:
-        raise RecordError(str(error), index=row.index) from error
+        # The count of cells tells which one it was.
+        index = row.taken_over.get(names[len(cells)], row.index)
+        raise RecordError(str(error), index=index) from error
+    return cells
 
 
 def runs(rows: Sequence[Row], mode: InsertMode) -> Iterator[list[Row]]:
@@ -95,10 +119,28 @@ def runs(rows: Sequence[Row], mode: InsertMode) -> Iterator[list[Row]]:
                 yield list(run)
             continue
         for _, run in groupby(alike, key=_shape()):
-            last = {row.identity: row for row in run}
-            for is_delete in (True, False):
-                if some := [row for row in last.values() if row.is_delete is is_delete]:
-                    yield some
+            yield from _last_of_each_key(run)
+
+
+def _last_of_each_key(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield deletes, and then the last row of each key, by the columns that they write."""
+    last: dict[tuple[Any, ...], Row] = {}
+    deletes: list[Row] = []
+    for row in rows:
+        former = last.get(row.identity)
+        if former is not None and row.unavailable:
+            if former.is_delete:
+                # Else the row would get back what was deleted.
+                deletes.append(former)
+            row = folded(former, row)  # noqa: PLW2901 - the row so far
+        last[row.identity] = row
+    written: dict[tuple[str, ...], list[Row]] = {}
+    for row in last.values():
+        if row.is_delete:
+            deletes.append(row)
+        else:
+            written.setdefault(row.names, []).append(row)
+    yield from filter(None, (deletes, *written.values()))
 
 
 def chunks(rows: Sequence[Row], size: int) -> Iterator[list[Row]]:
@@ -114,7 +156,7 @@ def _shape() -> Any:
     def shape(row: Row) -> tuple[str, ...]:
         nonlocal names
         if not row.is_delete:
-            names = row.names
+            names = row.fields
         return names
 
     return shape
@@ -138,17 +180,20 @@ def _statement(row: Row, mode: InsertMode) -> Any:
         return sql.SQL("DELETE FROM {table} t USING {stage} s WHERE {same}").format(**parts)
     if mode is InsertMode.UPDATE:
         return sql.SQL("UPDATE {table} t SET {set} FROM {stage} s WHERE {same}").format(**parts)
-    action = sql.SQL("DO UPDATE SET {set}" if row.rest else "DO NOTHING").format(**parts)
+    has_rest = len(row.names) > len(row.key)
+    action = sql.SQL("DO UPDATE SET {set}" if has_rest else "DO NOTHING").format(**parts)
+    new = "WHERE NOT EXISTS (SELECT FROM {table} t WHERE {same})" if row.unavailable else ""
     return sql.SQL(
-        "INSERT INTO {table} ({names}) SELECT {names} FROM {stage} ON CONFLICT ({key}) {action}"
-    ).format(action=action, **parts)
+        "INSERT INTO {table} ({names}) SELECT {names} FROM {stage} s {new}"
+        " ON CONFLICT ({key}) {action}"
+    ).format(new=sql.SQL(new).format(**parts), action=action, **parts)
 
 
 def _assignments(row: Row, source: str) -> Any:
     from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
     # If a row has only its key, the update sets the key to itself.
-    names = tuple(row.rest) or tuple(row.key)
+    names = row.names[len(row.key) :] or tuple(row.key)
     return sql.SQL(", ").join(
         sql.SQL("{0} = {1}.{0}").format(sql.Identifier(name), sql.SQL(source)) for name in names
     )

@@ -50,6 +50,20 @@ KEY: Final = """
     ORDER BY i.indisprimary DESC, c.relname
     LIMIT 1
 """
+# Columns whose large values the log of an update may lack: those that can be stored beside the row,
+# in tables that do not log their whole old row. A partitioned table stores rows in its leaves.
+INCOMPLETE: Final = """
+    SELECT wanted.oid::bigint, array_agg(DISTINCT a.attname::text)
+    FROM unnest(%s::oid[]) AS wanted (oid)
+    CROSS JOIN LATERAL (
+        SELECT wanted.oid UNION SELECT relid FROM pg_partition_tree(wanted.oid) WHERE isleaf
+    ) AS part (oid)
+    JOIN pg_class c ON c.oid = part.oid
+    JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.reltoastrelid <> 0 AND c.relreplident <> 'f' AND a.attstorage <> 'p'
+        AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    GROUP BY 1
+"""
 TYPE: Final = """
     SELECT t.typname, CASE WHEN t.typcategory = 'A' AND t.typlen = -1 THEN t.typelem::bigint END,
         CASE WHEN t.typtype = 'd' THEN t.typbasetype::bigint END, t.typtypmod,
@@ -119,6 +133,20 @@ class Catalog:
             for oid, schema, name, is_partitioned in rows
             if self._filters.has_table(schema, name)
         ]
+
+    def incomplete(self, tables: Sequence[TableName]) -> dict[TableName, list[str]]:
+        """Return tables with captured columns whose unchanged large values events may lack."""
+        rows = self._connection.execute(INCOMPLETE, ([table.oid for table in tables],)).fetchall()
+        by_oid = dict(rows)
+        found = {
+            table: [
+                name
+                for name in sorted(by_oid.get(table.oid, ()))
+                if self._filters.has_column(table.schema, table.name, name)
+            ]
+            for table in tables
+        }
+        return {table: names for table, names in found.items() if names}
 
     def of_relation(self, relation: Relation) -> Captured | None:
         """Return a table as the log describes it; None if it is not captured."""

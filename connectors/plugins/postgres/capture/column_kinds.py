@@ -4,9 +4,7 @@ A type without a row is left out of events, unless `include.unknown.datatypes` a
 """
 
 import base64
-import hashlib
 import json
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -17,6 +15,7 @@ from connectors.plugins.postgres.capture.event_settings import Binaries, EventSe
 from connectors.plugins.postgres.capture.kinds import Kind, plain
 from connectors.plugins.postgres.capture.relations import Column, DataType
 from connectors.plugins.postgres.capture.texts import elements, pairs
+from connectors.plugins.postgres.placeholders import uuid_of
 from connectors.sdk.schemas import (
     DATE,
     OPTIONAL_STRING,
@@ -80,7 +79,7 @@ def _array(element: DataType, modifier: int, settings: EventSettings) -> Kind | 
 def _unavailable(element: DataType, of: Kind, settings: EventSettings) -> list[Any] | None:
     """Return the placeholder as an array: of texts, or of numbers, one for each of its bytes."""
     if element.name == "uuid":
-        return [_uuid_of(settings.placeholder)]
+        return [uuid_of(settings.placeholder)]
     if of.unavailable is not None:
         return [of.unavailable]
     octets, name = settings.placeholder.encode(), of.schema.name
@@ -91,12 +90,6 @@ def _unavailable(element: DataType, of: Kind, settings: EventSettings) -> list[A
     if of.schema.type in NUMBERS and name not in (DATE, TIME, TIMESTAMP):
         return [NUMBERS[of.schema.type](octet) for octet in octets]
     return None
-
-
-def _uuid_of(text: str) -> str:
-    """Return the version 3 UUID that Java derives from a text, without a namespace."""
-    digest = hashlib.md5(text.encode(), usedforsecurity=False).digest()
-    return str(uuid.UUID(bytes=digest, version=3))
 
 
 def _enum(labels: tuple[str, ...]) -> Kind:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
+from connectors.plugins.postgres import placeholders
 from connectors.plugins.postgres.capture.event_settings import (
     Adjustment,
     Binaries,
@@ -29,7 +30,7 @@ HSTORES: Final = "hstore.handling.mode"
 UNKNOWN: Final = "include.unknown.datatypes"
 SCHEMA_NAMES: Final = "schema.name.adjustment.mode"
 FIELD_NAMES: Final = "field.name.adjustment.mode"
-PLACEHOLDER: Final = "unavailable.value.placeholder"
+PLACEHOLDER: Final = placeholders.PLACEHOLDER
 TOMBSTONES: Final = "tombstones.on.delete"
 SKIPPED: Final = "skipped.operations"
 GROUP: Final = "Events"
@@ -161,7 +162,7 @@ def _value_keys() -> tuple[Key, ...]:
         _key(
             PLACEHOLDER,
             Kind.STRING,
-            "__debezium_unavailable_value",
+            placeholders.DEFAULT,
             "The placeholder for a large value that an update left unchanged and the log lacks.",
         ),
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from connectors.plugins.postgres import placeholders
 from connectors.plugins.postgres.capture.relations import Operation
 
 
@@ -57,7 +58,7 @@ class EventSettings:
     intervals: Intervals = Intervals.NUMERIC
     hstores: Hstores = Hstores.JSON
     has_unknown_types: bool = False
-    placeholder: str = "__debezium_unavailable_value"
+    placeholder: str = placeholders.DEFAULT
     has_tombstones: bool = True
     delimiter: str = "."
     schema_names: Adjustment = Adjustment.NONE

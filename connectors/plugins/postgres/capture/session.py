@@ -34,6 +34,8 @@ POLL_BYTES: Final = 8 * 1024 * 1024
 GATHER_S: Final = 0.01
 # Check the clock after this many messages.
 CLOCK_MESSAGES: Final = 64
+# Lines about tables of one kind, so that a thousand tables do not fill the log.
+MAX_WARNED: Final = 10
 
 
 class Session:
@@ -145,13 +147,25 @@ class Session:
             self._side, settings.publication, settings.autocreate, tables, by_root=settings.by_root
         ):
             context.log(words)
-        for table in slots.unpublished(self._side, settings.publication, tables)[:10]:
+        for table in slots.unpublished(self._side, settings.publication, tables)[:MAX_WARNED]:
             context.log(f"changes of {table} are not in publication {settings.publication}")
+        self._warn_of_incomplete(context, tables)
         if self._start.drops_slot:
             slots.drop_slot(self._side, settings.slot)
         if self._start.makes_slot:
             self._replication = Replication(self._connect(replication="database"))
             self._replication.begin_slot(settings.slot)
+
+    def _warn_of_incomplete(self, context: SourceContext, tables: Sequence[TableName]) -> None:
+        found = self._catalog.incomplete(tables)
+        for table, columns in list(found.items())[:MAX_WARNED]:
+            context.warn(
+                f"{table}: an update that leaves a large value of {', '.join(columns)} unchanged"
+                f" does not log it, and its event holds {self._settings.events.placeholder}"
+                f" instead: ALTER TABLE {table} REPLICA IDENTITY FULL logs whole rows"
+            )
+        if len(found) > MAX_WARNED:
+            context.warn(f"the same holds for {len(found) - MAX_WARNED} more tables")
 
     def _take_slot(self) -> bool:
         """Continue with the requested slot; return False while it is not created."""

@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from connectors.sdk.testing import MemorySinkContext
 from tests.suite.services import shared_postgres
 
 
@@ -22,6 +23,13 @@ def database(
             yield connection
     finally:
         server.drop_database(name)
+
+
+@pytest.fixture
+def context() -> Iterator[MemorySinkContext]:
+    made = MemorySinkContext(connector="sink")
+    yield made
+    made.close()
 
 
 def url_of(database: psycopg.Connection[Any]) -> str:

@@ -1,6 +1,6 @@
 """Records become rows, each once, in tables that are there or are made."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from connectors.plugins.postgres.connection import is_about_data
 from connectors.plugins.postgres.sink import PostgresSink
-from connectors.sdk.connector import SinkTask
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
 from connectors.sdk.records import RecordPlace, SinkRecord, TopicPartition
 from connectors.sdk.schemas import (
@@ -30,14 +30,13 @@ from connectors.sdk.schemas import (
     Struct,
     Type,
 )
-from connectors.sdk.testing import MemorySinkContext, parse_config, run_sink, sink_record
-from tests.connectors.plugins.postgres.conftest import url_of
+from connectors.sdk.testing import MemorySinkContext, run_sink, sink_record
+from tests.connectors.plugins.postgres.sinks import Database, keys, rows, started
 from tests.extras import requires
 
 pytestmark = [requires("postgresql"), pytest.mark.slow]
 
 ORDERS = TopicPartition(topic="orders", partition=0)
-Database = psycopg.Connection[Any]
 Run = Callable[..., None]
 
 
@@ -56,22 +55,6 @@ def person(number: int, name: str | None, *, offset: int | None = None, **more: 
     value = Struct(PERSON, {"id": number, "name": name})
     at = number if offset is None else offset
     return sink_record(value, offset=at, value_schema=PERSON, **more)
-
-
-def keys(database: Database, **config: str) -> dict[str, Any]:
-    told = {name.replace("_", "."): value for name, value in config.items()}
-    return parse_config(PostgresSink.definition(), {"connection.url": url_of(database), **told})
-
-
-@pytest.fixture
-def context() -> Iterator[MemorySinkContext]:
-    made = MemorySinkContext(connector="sink")
-    yield made
-    made.close()
-
-
-def rows(database: Database, query: str = "SELECT * FROM orders ORDER BY 1") -> list[Any]:
-    return database.execute(query).fetchall()
 
 
 def test_rows_are_inserted_into_a_table_that_is_made(
@@ -452,12 +435,6 @@ def test_a_host_that_may_not_be_reached_is_refused(
         started(context, keys(database)).open([ORDERS])
 
 
-def started(context: MemorySinkContext, parsed: dict[str, Any]) -> SinkTask:
-    task = PostgresSink().task()
-    task.start(context, parsed)
-    return task
-
-
 def test_a_record_that_is_sent_again_is_counted_where_it_was_read_and_named_where_it_stood(
     database: Database, context: MemorySinkContext
 ) -> None:
@@ -490,3 +467,20 @@ def test_the_table_of_offsets_of_another_sink_is_not_written_to(
     other.close()
 
     assert len(rows(database, "SELECT * FROM samsa_connect_offsets")) == 1
+
+
+def test_batch_is_written_when_the_target_is_corrected_while_a_record_is_sought(
+    database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute("CREATE TABLE orders (id bigint, name integer)")
+    task = started(context, keys(database))
+    task.open([ORDERS])
+
+    def corrected_first(error: psycopg.Error) -> bool:
+        database.execute("ALTER TABLE orders ALTER name TYPE text")
+        return is_about_data(error)
+
+    monkeypatch.setattr("connectors.plugins.postgres.sink.is_about_data", corrected_first)
+    task.put([person(1, "many")])
+
+    assert rows(database) == [(1, "many")]
