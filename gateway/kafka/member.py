@@ -88,16 +88,19 @@ class NotAssigned(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a client reads: topics by name or pattern, whose partitions the group divides, or
-    partitions by name, which are not divided. If all are empty, it reads nothing.
+    """What a client reads: topics by name, whose partitions the group divides, or partitions by
+    name, which are not divided. If both are empty, it reads nothing.
     """
 
     topics: tuple[str, ...] = ()
-    pattern: str = ""
     places: tuple[Place, ...] = ()
 
+    def __post_init__(self) -> None:
+        # The library compiles such a name, with neither a limit of memory nor of time.
+        assert not any(topic.startswith("^") for topic in self.topics), "topics are names"
+
     def __bool__(self) -> bool:
-        return bool(self.topics or self.pattern or self.places)
+        return bool(self.topics or self.places)
 
 
 class Member:
@@ -159,7 +162,7 @@ class Member:
                 self._take_on(subscription.places)
             elif subscription:
                 self._open().subscribe(
-                    list(subscription.topics) or [subscription.pattern],
+                    list(subscription.topics),
                     on_assign=self._on_assign,
                     on_revoke=self._on_revoke,
                     on_lost=self._on_revoke,

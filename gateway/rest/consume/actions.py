@@ -1,26 +1,32 @@
 """Executes the calls of a consumer on the worker that owns it."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import NotAssigned, Subscription
-from gateway.kafka.values import Place, Position, PositionKind
+from gateway.kafka.readers.engine import TooManyReadings
+from gateway.kafka.topic_pattern import TopicPattern
+from gateway.kafka.values import Place, Position, PositionKind, Record
 from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import bodies, delivery, rights
 from gateway.rest.consume.bodies import EMBEDDED, V2
 from gateway.rest.consume.ending import Ending
-from gateway.rest.consume.instances import Instance, Instances, log
+from gateway.rest.consume.instances import Instance, Instances, Matching, log
 from gateway.rest.consume.shown import written
 
 # Of one fetch: its records, its text and unsent output are in memory, for each consumer. The
 # published interface allows 64 MiB at most, and a program fetches repeatedly anyway.
 MAX_BYTES: Final = 4 * 1_048_576
 NO_CONTENT: Final = 204
+# How often a fetch looks for new topics of its consumer's pattern, as subscriptions of sockets do.
+LOOK_FOR_TOPICS_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,11 @@ async def delete(asked: Asked) -> None:
 
 
 async def subscribe(asked: Asked) -> None:
-    await read_instead(asked, bodies.subscription_of(asked.body))
+    wanted = bodies.subscription_of(asked.body)
+    if isinstance(wanted, Subscription):
+        await read_instead(asked, wanted)
+    else:
+        await read_matching(asked, wanted)
 
 
 async def assign(asked: Asked) -> None:
@@ -71,19 +81,14 @@ async def assign(asked: Asked) -> None:
 async def unsubscribe(asked: Asked) -> None:
     instance = asked.instance
     async with instance.turn():
+        instance.matching = None
         if instance.member.subscription:
             await asked.instances.run(instance, partial(instance.member.subscribe, Subscription()))
     await done(asked)
 
 
 async def subscription(asked: Asked) -> None:
-    member = asked.instance.member
-    found = member.subscription
-    topics = found.topics
-    if found.pattern:
-        # The topics that the subscription matches at present, for this member.
-        topics = tuple(sorted({place.topic for place in member.assignment()}))
-    await answered(asked, {"topics": topics})
+    await answered(asked, {"topics": asked.instance.member.subscription.topics})
 
 
 async def assignments(asked: Asked) -> None:
@@ -102,19 +107,11 @@ async def fetch(asked: Asked) -> None:
     async with AsyncExitStack() as turn:
         async with ending.cut():
             await turn.enter_async_context(instance.turn())
-        if not member.subscription:
+        if not instance.is_subscribed:
             raise illegal("Consumer is not subscribed to any topics or assigned any partitions")
         async with ending.while_there(call):
-            records = await instances.run(
-                instance,
-                partial(
-                    member.take,
-                    max_bytes=max_bytes,
-                    min_bytes=instance.draft.min_bytes,
-                    wait_s=wait_ms / 1000,
-                    is_over=ending.is_over,
-                ),
-            )
+            await look_for_topics(asked)
+            records = await taken(asked, max_bytes=max_bytes, wait_s=wait_ms / 1000)
         is_read = False
         try:
             ending.check()
@@ -137,6 +134,51 @@ async def fetch(asked: Asked) -> None:
             raise Gone
         call.records += len(records)
         await call.end()
+
+
+async def taken(asked: Asked, *, max_bytes: int, wait_s: float) -> list[Record]:
+    """Return records; none if none came in time, or if no topic matches the pattern yet."""
+    instance, ending = asked.instance, asked.ending
+    if not instance.member.subscription:
+        async with ending.cut():
+            await asyncio.sleep(wait_s)
+        return []
+    take = partial(
+        instance.member.take,
+        max_bytes=max_bytes,
+        min_bytes=instance.draft.min_bytes,
+        wait_s=wait_s,
+        is_over=ending.is_over,
+    )
+    return await asked.instances.run(instance, take)
+
+
+async def look_for_topics(asked: Asked) -> None:
+    """Let a consumer read the topics that its pattern means by now."""
+    instance = asked.instance
+    matching, now = instance.matching, time.monotonic()
+    if matching is None or now - matching.looked_at < LOOK_FOR_TOPICS_S:
+        return
+    matching.looked_at = now
+    # While no broker answers, the topics stay what they are.
+    with suppress(KafkaFailure):
+        await match(asked, matching.pattern)
+
+
+async def match(asked: Asked, pattern: TopicPattern) -> None:
+    """Subscribe a consumer to the topics that a pattern means, of those that its caller may read.
+
+    The client library gets their names: it would compile a pattern with neither a limit of memory
+    nor of time.
+    """
+    instance = asked.instance
+    try:
+        topics = await asked.instances.names_of(pattern, rights.readable(asked.call, pattern))
+    except TooManyReadings as full:
+        raise ApiError(Code.TOO_MANY, str(full)) from None
+    wanted = Subscription(topics=tuple(topics))
+    if wanted != instance.member.subscription:
+        await asked.instances.run(instance, partial(instance.member.subscribe, wanted))
 
 
 async def commit(asked: Asked) -> None:
@@ -194,17 +236,37 @@ async def seek_to(asked: Asked, positions: Mapping[Place, Position]) -> None:
 async def read_instead(asked: Asked, wanted: Subscription) -> None:
     """Change a consumer's subscription, unless the new one is of another kind."""
     instance = asked.instance
-    rights.require_subscription(asked.call, wanted)
+    topics = [*wanted.topics, *(place.topic for place in wanted.places)]
+    rights.require_topics(asked.call, topics)
     async with instance.turn():
-        present = instance.member.subscription
-        if present and wanted and kind_of(present) != kind_of(wanted):
-            raise ApiError(
-                Code.SUBSCRIBED_OTHERWISE,
-                "Subscription to topics, partitions and pattern are mutually exclusive: this"
-                f" consumer has {kind_of(present)} already; delete its subscription first",
-            )
+        if wanted:
+            require_kind(instance, "partitions" if wanted.places else "topics")
         await asked.instances.run(instance, partial(instance.member.subscribe, wanted))
     await done(asked)
+
+
+async def read_matching(asked: Asked, pattern: TopicPattern) -> None:
+    """Change a consumer's subscription to a pattern."""
+    instance = asked.instance
+    async with instance.turn():
+        require_kind(instance, "a pattern")
+        await match(asked, pattern)
+        instance.matching = Matching(pattern, time.monotonic())
+    await done(asked)
+
+
+def require_kind(instance: Instance, wanted: str) -> None:
+    """Refuse a subscription of another kind than the present one."""
+    present = instance.member.subscription
+    kind = "partitions" if present.places else "topics"
+    if instance.matching is not None:
+        kind = "a pattern"
+    if instance.is_subscribed and kind != wanted:
+        raise ApiError(
+            Code.SUBSCRIBED_OTHERWISE,
+            "Subscription to topics, partitions and pattern are mutually exclusive: this consumer"
+            f" has {kind} already; delete its subscription first",
+        )
 
 
 async def done(asked: Asked) -> None:
@@ -243,12 +305,6 @@ def number(call: Call, name: str, default: int) -> int:
 
 def illegal(what: str) -> ApiError:
     return ApiError(Code.ILLEGAL_STATE, f"Illegal state: {what}")
-
-
-def kind_of(subscription: Subscription) -> str:
-    if subscription.places:
-        return "partitions"
-    return "a pattern" if subscription.pattern else "topics"
 
 
 def value_of(place: Place) -> dict[str, object]:

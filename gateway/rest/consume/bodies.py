@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from gateway.kafka.member import Reset, Subscription
+from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 from gateway.kafka.values import Place, Position, PositionKind
 from gateway.rest import bodies
 from gateway.rest.calls import Call
@@ -27,8 +28,6 @@ OF_REGISTRY: Final = frozenset({"avro", "jsonschema", "protobuf"})
 MAX_BODY_BYTES: Final = 1_048_576
 # Topics or partitions of one call; a group's client names some dozens.
 MAX_NAMED: Final = 10_000
-# A broker or a client matches the pattern against every topic of the cluster.
-MAX_PATTERN_CHARS: Final = 1_000
 MAX_OFFSET: Final = 2**63 - 1
 MAX_PARTITION: Final = 2**31 - 1
 # How long a fetch waits for records: the default of the published interface, and the longest time
@@ -80,20 +79,19 @@ def draft_of(body: Mapping[str, Any]) -> Draft:
     return Draft(**found)  # type: ignore[arg-type]  # each reader returns what its field is
 
 
-def subscription_of(body: Mapping[str, Any]) -> Subscription:
+def subscription_of(body: Mapping[str, Any]) -> Subscription | TopicPattern:
     """Return topics or a pattern; exactly one must be given."""
     _only(body, ("topics", "topic_pattern"))
     topics, pattern = body.get("topics"), body.get("topic_pattern")
     if (topics is None) == (pattern is None):
         raise unprocessable("the body names both or neither: give topics, or topic_pattern")
     if pattern is not None:
-        if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN_CHARS:
-            raise unprocessable(
-                f"topic_pattern is {shown(pattern)}: give an expression of 1 to"
-                f" {MAX_PATTERN_CHARS} characters"
-            )
-        # The client library takes a leading ^ for an expression, all else for a name.
-        return Subscription(pattern=pattern if pattern.startswith("^") else f"^({pattern})$")
+        if not isinstance(pattern, str):
+            raise unprocessable(f"topic_pattern is {shown(pattern)}: give an expression, as ord.*")
+        try:
+            return TopicPattern(pattern)
+        except BadPattern as error:
+            raise unprocessable(f"topic_pattern: {error}") from None
     found = _list(body, "topics")
     if not found or not all(isinstance(topic, str) and topic for topic in found):
         raise unprocessable(f"topics is {shown(topics)}: give a list of names")

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -18,6 +19,8 @@ from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Closed, Member
+from gateway.kafka.readers.following import Readable
+from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import names
 from gateway.rest.consume.bodies import Draft
@@ -56,17 +59,28 @@ class Claims(Protocol):
     async def release(self, kind: str, name: str, *, owner: str) -> None: ...
 
 
+@dataclass(slots=True)
+class Matching:
+    """A pattern, and when its topics were last looked up."""
+
+    pattern: TopicPattern
+    looked_at: float
+
+
 class Instance:
     """One consumer."""
 
     def __init__(
-        self, group: str, name: str, draft: Draft, member: Member, *, caller_key: str
+        self, group: str, name: str, draft: Draft, member: Member, *, caller: Caller
     ) -> None:
         self.group = group
         self.name = name
         self.draft = draft
         self.member = member
-        self.caller_key = caller_key
+        self.caller_key = caller.key
+        self._principal = caller.principal
+        # Set while the subscription is a pattern, whose topics the member has at present.
+        self.matching: Matching | None = None
         self.used_at = time.monotonic()
         self.is_closed = False
         self._turn = asyncio.Lock()
@@ -78,6 +92,19 @@ class Instance:
     def claim(self) -> str:
         """The key of this consumer in claims."""
         return claim_of(self.group, self.name)
+
+    @property
+    def is_subscribed(self) -> bool:
+        return bool(self.member.subscription) or self.matching is not None
+
+    def require(self, caller: Caller) -> None:
+        """Refuse callers who did not create this consumer, even if they may use its group."""
+        if caller.principal != self._principal:
+            raise ApiError(
+                Code.NOT_ALLOWED,
+                f"consumer {self.name!r} was created by another caller: create one of your own in"
+                f" group {self.group}",
+            )
 
     @property
     def is_idle(self) -> bool:
@@ -130,6 +157,7 @@ class Instances:
         worker: str,
         *,
         connection: Callable[[], Connection],
+        names_of: Callable[[TopicPattern, Readable], Awaitable[Sequence[str]]],
         claims: Callable[[], Claims],
         has_elsewhere: Callable[[Caller, str, str, str | None], Awaitable[bool]],
         max_instances: int = MAX_INSTANCES,
@@ -137,6 +165,8 @@ class Instances:
     ) -> None:
         self._worker = worker
         self._connection = connection
+        # The topics that a pattern means at present.
+        self.names_of = names_of
         self._claims = claims
         # (caller, group, name, worker): whether that worker, or any other one if None, has it.
         self._has_elsewhere = has_elsewhere
@@ -164,7 +194,7 @@ class Instances:
         member = Member(
             self._connection(), group, reset=draft.reset, commits_itself=draft.commits_itself
         )
-        instance = Instance(group, name, draft, member, caller_key=caller.key)
+        instance = Instance(group, name, draft, member, caller=caller)
         if (group, name) in self._instances or (
             draft.name and names.owner_in(group, name) is not None
         ):

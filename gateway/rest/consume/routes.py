@@ -36,6 +36,7 @@ class Room:
             Instances(
                 worker.name,
                 connection=lambda: worker.connection,
+                names_of=worker.readers.names,
                 claims=lambda: worker.shared,
                 has_elsewhere=self._has_elsewhere,
             )
@@ -102,6 +103,7 @@ class Room:
         text = await call.body(MAX_BODY_BYTES)
         instance = self.instances.find(group, name)
         if instance is not None:
+            instance.require(call.caller)
             body = bodies.body_of(call, text)
             await action.serve(
                 Asked(
@@ -138,6 +140,8 @@ class Room:
         instance = self.instances.find(group, name)
         if instance is None:
             raise not_found(name)
+        if action is not EXIST:
+            instance.require(call.caller)
         # The request body of a fetch ends when its records were taken.
         text = b"" if action.is_fetch else await call.body(MAX_BODY_BYTES)
         await action.serve(

@@ -84,12 +84,9 @@ def test_the_first_records_are_waited_for_however_short_the_wait(connection: Con
         assert take(reader, wait_s=0.001)
 
 
-def test_a_pattern_is_read_as_the_topics_that_it_means(connection: Connection) -> None:
-    with closing(member(connection, "pattern")) as reader:
-        reader.subscribe(Subscription(pattern="^(ord.*)$"))
-
-        assert numbers(all_of(reader, RECORDS)) == list(range(RECORDS))
-        assert reader.assignment() == [PLACE, Place(topic="orders", partition=1)]
+def test_a_name_that_the_library_takes_for_an_expression_is_no_subscription() -> None:
+    with pytest.raises(AssertionError, match="topics are names"):
+        Subscription(topics=("orders", "^(a{1,255}){1,255}"))
 
 
 def test_no_more_is_given_than_fits_and_one_always_is(connection: Connection) -> None:

@@ -55,6 +55,7 @@ class Stage:
         return Instances(
             name,
             connection=lambda: Connection(bootstrap="127.0.0.1:1"),
+            names_of=no_topics,
             claims=lambda: self.claims,
             has_elsewhere=self._has_first if name != "gateway-1" else nobody_has,
             max_instances=3,
@@ -63,6 +64,10 @@ class Stage:
 
     async def _has_first(self, caller: Caller, group: str, name: str, worker: str | None) -> bool:
         return worker in {None, "gateway-1"} and self.workers[0].find(group, name) is not None
+
+
+async def no_topics(*_question: object) -> Sequence[str]:
+    return ()
 
 
 async def nobody_has(*_question: object) -> bool:

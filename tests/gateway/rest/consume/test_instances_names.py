@@ -40,6 +40,10 @@ class Claims:
             del self.owners[name]
 
 
+async def no_topics(*_question: object) -> Sequence[str]:
+    return ()
+
+
 Elsewhere = Callable[[Caller, str, str, str | None], Awaitable[bool]]
 
 
@@ -47,6 +51,7 @@ def instances(claims: Claims, has_elsewhere: Elsewhere) -> Instances:
     return Instances(
         "gateway-1",
         connection=lambda: Connection(bootstrap="127.0.0.1:1"),
+        names_of=no_topics,
         claims=lambda: claims,
         has_elsewhere=has_elsewhere,
     )

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from confluent_kafka import Consumer
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
 from gateway.access.token_scopes import Scope, grants_of
+from gateway.kafka import member
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.consume import actions
 from gateway.rest.consume.instances import CLAIMS, claim_of
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.gateway_workers import Gateway, running_gateway
+from tests.fakes.rest_door import WRITER
 from tests.gateway.shared.test_store import served
 from tests.scale import count
 
@@ -53,6 +57,8 @@ WRONG_CALLS: Final[Sequence[tuple[str, str, object, tuple[int, int]]]] = [
     ("POST", "subscription", {"topics": ["^x"]}, (422, 422)),
     ("POST", "subscription", {"topics": ["x"], "topic_pattern": "x"}, (422, 422)),
     ("POST", "subscription", {"topic_pattern": "x" * 2_000}, (422, 422)),
+    ("POST", "subscription", {"topic_pattern": 7}, (422, 422)),
+    ("POST", "subscription", {"topic_pattern": "or{1,255}{1,255}{1,255}"}, (422, 422)),
     ("POST", "assignments", {"partitions": [{"topic": "x"}]}, (422, 422)),
     ("POST", "assignments", {"partitions": [{"topic": "x", "partition": 2**40}]}, (422, 422)),
     ("POST", "offsets", {"offsets": [{**PLACES[0], "offset": 2**63}]}, (422, 422)),
@@ -310,6 +316,69 @@ def test_what_is_read_is_told_and_can_be_taken_back(in_turn: Ask) -> None:
     in_turn(scenario)
 
 
+def test_the_client_library_gets_names_and_no_pattern_of_a_caller(
+    in_turn: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    class Recorded(Consumer):
+        def subscribe(self, topics: list[str], *hooks: Any, **named: Any) -> None:
+            given.extend(topics)
+            super().subscribe(topics, *hooks, **named)
+
+    monkeypatch.setattr(member, "Consumer", Recorded)
+
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "names-only")
+        for pattern in ("^ord.*", "ord.*", "orders|odd"):
+            answer = await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": pattern})
+            assert answer.status == 204, answer.body
+
+    in_turn(scenario)
+    assert given == ["orders", "odd", "orders"]
+
+
+def test_a_pattern_that_means_no_topic_yet_reads_those_that_appear(
+    in_turn: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "LOOK_FOR_TOPICS_S", 0.0)
+
+    async def scenario(gateway: Gateway) -> None:
+        let_in(gateway, reader(topics="odd", groups="later"))
+        path = await created(gateway, "later")
+        answer = await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": "ord.*"})
+        nothing = await fetched(gateway, path, query="?timeout=10")
+        let_in(gateway, reader(topics="ord*", groups="later"))
+        found = await all_of(gateway, path)
+
+        assert answer.status == 204
+        assert nothing == []
+        assert len(found) == RECORDS
+
+    in_turn(scenario)
+
+
+def test_a_consumer_is_used_by_its_creator_only(in_turn: Ask) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await subscribed(gateway, "bound")
+        let_in(gateway, reader(topics="*", groups="*"))
+        for method, under, body in (
+            ("GET", "/subscription", None),
+            ("GET", "/assignments", None),
+            ("GET", "/records", None),
+            ("POST", "/offsets", None),
+            ("POST", "/positions/beginning", {"partitions": PLACES}),
+            ("DELETE", "", None),
+        ):
+            assert await refused(gateway, method, f"{path}{under}", body) == (403, 40301), under
+        let_in(gateway, WRITER)
+        deleted = await gateway.ask("DELETE", path)
+
+        assert deleted.status == 204
+
+    in_turn(scenario)
+
+
 def test_a_name_is_one_consumers_of_all_workers(in_turn: Ask) -> None:
     async def scenario(gateway: Gateway) -> None:
         path = await created(gateway, "named-once", name="mine")
@@ -375,11 +444,10 @@ def test_nobody_reads_as_a_group_or_a_topic_that_is_not_theirs(in_turn: Ask) -> 
     async def scenario(gateway: Gateway) -> None:
         let_in(gateway, reader(topics="ord*", groups="ours*"))
         path = await created(gateway, "ours")
-        for body in ({"topics": ["odd"]}, {"topic_pattern": ".*"}, {"topic_pattern": "or|odd"}):
-            told = await refused(gateway, "POST", f"{path}/subscription", body)
-            assert told == (403, 40301), body
+        odd = {"topics": ["odd"]}
+        assert await refused(gateway, "POST", f"{path}/subscription", odd) == (403, 40301)
         assert await refused(gateway, "POST", "/consumers/theirs") == (403, 40301)
-        prefix = await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": "ord.*"})
+        prefix = await gateway.ask("POST", f"{path}/subscription", {"topic_pattern": "or.*|odd"})
         let_in(gateway, reader(topics="ord*", groups="other"))
         assert await refused(gateway, "DELETE", path) == (403, 40301)
         let_in(gateway, reader(topics="other", groups="ours"))
