@@ -1,5 +1,6 @@
 """Serves consumer groups: their consumers, assignments and lag."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rest_framework.request import Request
@@ -40,11 +41,17 @@ class GroupView(V3View):
             Code.NOT_FOUND, f"Consumer {consumer} cannot be found in consumer group {name}."
         )
 
+    def visible_places(self, places: Sequence[Place]) -> list[Place]:
+        """Return the given partitions of topics that the caller may see."""
+        topics = set(self.visible(Kind.TOPIC, sorted({place.topic for place in places})))
+        return [place for place in places if place.topic in topics]
+
     def lags(self, name: str) -> list[LagRow]:
-        """Return the lag of a group in each partition with a committed offset."""
+        """Return the lag of a group in each visible partition with a committed offset."""
         with self.clients() as clients:
             group = self.group(clients, name)
-            committed = clients.groups.offsets([name]).get(name, {})
+            stored = clients.groups.offsets([name]).get(name, {})
+            committed = {place: stored[place] for place in self.visible_places(list(stored))}
             ends = clients.admin.bounds(committed)
         return lag_rows(committed, ends, group.members)
 
@@ -103,10 +110,11 @@ class ConsumerView(GroupView):
 class AssignmentsView(GroupView):
     @answers(ConsumerAssignmentDataList)
     def get(self, _request: Request, consumer_group_id: str, consumer_id: str) -> Response:
-        """List the partitions that a consumer reads."""
+        """List the partitions that a consumer reads, of topics that the caller may see."""
         found = self.consumer(consumer_group_id, consumer_id)
         items = [
-            self.bodies.of_assignment(consumer_group_id, found, place) for place in found.assignment
+            self.bodies.of_assignment(consumer_group_id, found, place)
+            for place in self.visible_places(found.assignment)
         ]
         at = ("consumer-groups", consumer_group_id, "consumers", consumer_id, "assignments")
         return Response(self.bodies.listed("KafkaConsumerAssignment", items, *at))
@@ -123,6 +131,7 @@ class AssignmentView(GroupView):
         partition_id: str,
     ) -> Response:
         """Show one partition that a consumer reads."""
+        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
         place = Place(topic=topic_name, partition=number_of(partition_id, "partition"))
         found = self.consumer(consumer_group_id, consumer_id)
         if place not in found.assignment:
@@ -133,12 +142,13 @@ class AssignmentView(GroupView):
 class LagSummaryView(GroupView):
     @answers(schemas.ConsumerGroupLagSummaryData)
     def get(self, _request: Request, consumer_group_id: str) -> Response:
-        """Show how far a group is behind in all, and where it is furthest behind."""
+        """Show how far a group is behind in all topics that the caller may see, and where most."""
         rows = self.lags(consumer_group_id)
         if not rows:
             raise ApiError(
                 Code.NOT_FOUND,
-                f"consumer group {consumer_group_id} has committed nothing yet, so it has no lag",
+                f"consumer group {consumer_group_id} has committed nothing yet for topics that you"
+                " may view, so it has no lag there",
             )
         return Response(self.bodies.of_lag_summary(consumer_group_id, rows))
 
@@ -146,7 +156,7 @@ class LagSummaryView(GroupView):
 class LagsView(GroupView):
     @answers(ConsumerLagDataList)
     def get(self, _request: Request, consumer_group_id: str) -> Response:
-        """List how far a group is behind, for each partition with a committed offset."""
+        """List how far a group is behind, for each visible partition with a committed offset."""
         rows = self.lags(consumer_group_id)
         items = [self.bodies.of_lag(consumer_group_id, row) for row in rows]
         at = ("consumer-groups", consumer_group_id, "lags")
@@ -163,6 +173,7 @@ class LagView(GroupView):
         partition_id: str,
     ) -> Response:
         """Show how far a group is behind in one partition."""
+        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
         place = Place(topic=topic_name, partition=number_of(partition_id, "partition"))
         for row in self.lags(consumer_group_id):
             if row.place == place:
