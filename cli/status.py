@@ -21,6 +21,7 @@ STOPPED: Final[Mapping[str, Any]] = {
     "connect": None,
     "brokers": [],
     "components": [],
+    "disks": [],
 }
 HEALTHY: Final = "healthy"
 # state: its symbol and its colour on a terminal
@@ -40,7 +41,7 @@ SHAPES: Final[Mapping[str, tuple[str, str]]] = {
 @HOME_OPTION
 @click.option("--json", "is_json", is_flag=True, help="For scripts.")
 def status(*, home: Path, is_json: bool) -> None:
-    """Show what runs in the home; exit 0 only when all of it is healthy."""
+    """Show what runs in the home; exit 0 only when all of it is healthy and no disk full."""
     try:
         told = client.ask(Home(home), "status")
     except NotRunning as error:
@@ -49,7 +50,8 @@ def status(*, home: Path, is_json: bool) -> None:
         click.echo(f"{error}", err=True)
         sys.exit(1)
     click.echo(json.dumps(told, indent=2) if is_json else shown(told))
-    sys.exit(0 if all(entry["state"] == HEALTHY for entry in told["components"]) else 1)
+    rows = [*told["components"], *told.get("disks", [])]
+    sys.exit(0 if all(entry["state"] == HEALTHY for entry in rows) else 1)
 
 
 def shown(told: Mapping[str, Any]) -> str:
@@ -76,4 +78,7 @@ def shown(told: Mapping[str, Any]) -> str:
             f"{entry['name']:<{width}}  {state}{padding}{process:<16}{where}{reason}".rstrip()
         )
         lines += [f"    | {line}" for line in entry.get("last_lines", [])]
+    for disk in told.get("disks", []):
+        if disk["state"] != HEALTHY:
+            lines.append(click.style("■ ", fg="red") + disk["reason"])
     return "\n".join(lines)

@@ -17,7 +17,13 @@ from brokers.replication.log_settings import NEVER
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas
 from brokers.replication.slices import Slices
-from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageError, TooManyOpenFiles
+from brokers.storage.errors import (
+    DiskNearlyFull,
+    LogDirFailed,
+    OutOfSpace,
+    StorageError,
+    TooManyOpenFiles,
+)
 
 # A time by which every deleted file is due, if its room is needed now.
 _ALL_DUE: Final = 2**63 - 1
@@ -32,6 +38,8 @@ class Intervals:
 
     # How often the loop checks whether one is due.
     tick: float = 0.5
+    # The room on the disk; it is also measured wherever a log grows fast.
+    room: float = 1.0
     # Partitions to be removed while a flush of them runs, which ends with its sync.
     postponed: float = 0.5
     # Logs that a full disk refused at the start: each try may read as much as a recovery does.
@@ -63,6 +71,7 @@ class Housekeeping:
         every = intervals or Intervals()
         self._tick = every.tick
         self._chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
+            ("room", every.room, self.measure_room),
             ("postponed", every.postponed, self.try_postponed),
             ("refused", every.refused, self.open_refused),
             ("rebuild", every.rebuild, self.rebuild_indexes),
@@ -86,6 +95,15 @@ class Housekeeping:
                 if not await self._done(name, chore):
                     return
                 due[name] = self._clock.monotonic() + interval
+
+    async def measure_room(self) -> None:
+        """Measure the room on the disk, by which appends are refused or taken again."""
+        was_full = self._log_dir.is_full
+        self._log_dir.measure()
+        room = self._log_dir.handles.room
+        if room is not None and self._log_dir.is_full and not was_full:
+            error = DiskNearlyFull(room.free_bytes, room.records_floor)
+            self._replicas.report("disk.full", error)
 
     async def try_postponed(self) -> None:
         """Retry to make and remove partitions."""
@@ -129,8 +147,9 @@ class Housekeeping:
             await slices.breathe()
 
     async def unlink_deleted(self) -> None:
-        """Unlink segments that were deleted some time ago."""
-        slices, now_ms = Slices(self._clock), self._clock.now_ms()
+        """Unlink segments that were deleted some time ago, on a full disk all of them."""
+        slices = Slices(self._clock)
+        now_ms = _ALL_DUE if self._log_dir.is_full else self._clock.now_ms()
         for log in list(self._log_dir.logs.values()):
             log.delete_pending(now_ms)
             await slices.breathe()

@@ -53,6 +53,7 @@ def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
         min_cleanable_ratio=values.min_cleanable_dirty_ratio,
         min_compaction_lag_ms=values.min_compaction_lag_ms,
         max_compaction_lag_ms=values.max_compaction_lag_ms,
+        is_internal=topic in INTERNAL_TOPICS,
         rules=ProduceRules(
             max_batch_bytes=values.max_message_bytes,
             timestamp_type=stamps,

@@ -7,7 +7,6 @@ image mentions is left alone.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -238,10 +237,10 @@ class Replicas:
     def disk_bytes(self) -> tuple[int, int]:
         """Return size and free bytes of the log dir's file system; -1 if unknown."""
         try:
-            found = os.statvfs(self.log_dir.path)
+            room = self.log_dir.handles.files.room(self.log_dir.path)
         except OSError:
             return -1, -1
-        return found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+        return room.size_bytes, room.free_bytes
 
     def report(self, event: str, error: Exception) -> None:
         """Report an error that no client waits for."""

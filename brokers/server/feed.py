@@ -10,14 +10,16 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from brokers.disk_room import Room, room_at
 from brokers.replication.partition import Partition
 from brokers.replication.slices import Slices
 from brokers.server.client_ledger import CLIENT_COLUMNS
 from brokers.server.context import Context
-from brokers.server.footprint import disk_bytes, memory_bytes
+from brokers.server.footprint import memory_bytes
 from brokers.server.group_feed import (
     COMMIT_COLUMNS,
     GROUP_COLUMNS,
@@ -193,17 +195,25 @@ class Feed:
 
     def _sizes(self, log_bytes: int) -> Totals:
         """Return the broker's memory and disk use, and its loop delay since the sample before."""
-        size, free = disk_bytes(self._context.config.log_dir) or (None, None)
+        room = self._room()
         counts = self._context.metrics.loop_delay.counts
         before, self._delays = self._delays or [0] * len(counts), list(counts)
         return {
             "memory_bytes": memory_bytes(),
-            "disk_size_bytes": size,
-            "disk_free_bytes": free,
+            "disk_size_bytes": room.size_bytes if room else None,
+            "disk_used_bytes": room.used_bytes if room else None,
+            "disk_free_bytes": room.free_bytes if room else None,
+            "disk_device": room.device if room else None,
             "log_bytes": log_bytes,
             "loop_delay_p99_ms": _p99_ms([a - b for a, b in zip(counts, before, strict=True)]),
             "started_ms": self._started_ms,
         }
+
+    def _room(self) -> Room | None:
+        """Return the room on the disk of the log dir; None if it cannot be measured."""
+        with suppress(OSError):
+            return room_at(self._context.config.log_dir)
+        return None
 
     def _head(self, kind: str) -> str:
         head = {

@@ -1,7 +1,4 @@
-"""Measures the memory of this process, and the disk space of its log dir.
-
-Queries the kernel, which answers from memory: nothing here reads a disk or waits for one.
-"""
+"""Measures the memory of this process; the kernel answers, and nothing here waits for a disk."""
 
 import os
 from contextlib import suppress
@@ -21,15 +18,4 @@ def memory_bytes() -> int | None:
             return int(os.read(fd, _STATM_BYTES).split()[1]) * _PAGE_BYTES
         finally:
             os.close(fd)
-    return None
-
-
-def disk_bytes(path: str) -> tuple[int, int] | None:
-    """Return size and free bytes of a path's file system; None if it cannot be read.
-
-    Free bytes are those that a process without special rights may still use.
-    """
-    with suppress(OSError):
-        told = os.statvfs(path)
-        return told.f_frsize * told.f_blocks, told.f_frsize * told.f_bavail
     return None

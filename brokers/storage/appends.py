@@ -315,6 +315,7 @@ class Appends:
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{size} bytes do not fit into a segment of {config.segment_bytes}",
             )
+        folder.require_room()
         self._active_since_ms = self._active_since_ms or now_ms
         with folder.on_disk("append"):
             segment = self._active

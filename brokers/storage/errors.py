@@ -76,6 +76,18 @@ class OutOfSpace(KafkaError):
         self.operation = operation
 
 
+class DiskNearlyFull(OutOfSpace):
+    """The last room of the disk is kept for what makes room again; the log is as it was before."""
+
+    def __init__(self, free_bytes: int, least_bytes: int) -> None:
+        super().__init__("", "append")
+        self.message = (
+            f"the broker's disk is full: {free_bytes} bytes are free, and records are taken again "
+            f"from {least_bytes} on; delete topics, shorten their retention, or make room on it"
+        )
+        self.args = (self.message,)
+
+
 class NotWritable(OutOfSpace):
     """The disk is not writable at the moment; a log handles it like a full disk."""
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias
 
+from brokers.disk_room import Room, room_at
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.names import TEMPORARY
 
@@ -58,6 +59,9 @@ class Files(Protocol):
         OSError if there is no room, or the file system does not support it.
         """
 
+    def room(self, place: str | int) -> Room:
+        """Return the room on the disk of a path or a descriptor."""
+
     def size(self, fd: int) -> int: ...
 
     def seek(self, fd: int, position: int) -> None:
@@ -99,6 +103,7 @@ class LocalFiles:
     # macOS has no fdatasync; there fsync is the nearest call that Python offers.
     datasync = staticmethod(os.fsync if sys.platform == "darwin" else os.fdatasync)
     rename = staticmethod(os.replace)
+    room = staticmethod(room_at)
     unlink = staticmethod(os.unlink)
     remove_folder = staticmethod(os.rmdir)
 

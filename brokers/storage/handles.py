@@ -13,8 +13,10 @@ thread owns the handles and everything in them.
 import os
 import resource
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Final, Protocol
 
+from brokers.disk_room import Room
 from brokers.storage.dense_tail import DEFAULT_TAIL_BYTES
 from brokers.storage.errors import TOO_MANY_OPEN_ERRNOS, LogDirFailed, TooManyOpenFiles
 from brokers.storage.files import Files
@@ -78,7 +80,7 @@ class LogFile:
 
 
 class Owner(Protocol):
-    """An appender to files of this log dir, which must stop when the disk has failed."""
+    """An appender to files of this log dir, which must stop when the disk is full or has failed."""
 
     def refuse_appends(self) -> None: ...
 
@@ -107,6 +109,7 @@ class Handles:
         "owners",
         "producer_ids",
         "rebuilds",
+        "room",
         "tails",
         "waiting",
     )
@@ -122,6 +125,7 @@ class Handles:
         self.files = files
         self.ahead = RoomAhead(files)
         self.failure: LogDirFailed | None = None
+        self.room: Room | None = None  # of the disk, when last measured
         self.owners: set[Owner] = set()
         self.producer_ids = SeenProducerIds()
         self.indexes = MemoryBudget(index_bytes)
@@ -231,6 +235,19 @@ class Handles:
                 raise TooManyOpenFiles(path, "fsync") from error
             raise self.fail(LogDirFailed(path, "fsync", error)) from error
 
+    def measure(self, place: str | int) -> None:
+        """Measure the room on the disk; logs check it at their next append if it has become scarce.
+
+        They are notified for the reason given at `fail`.
+        """
+        before = self.room
+        # What cannot be measured is not refused: a write tells whether there is room.
+        with suppress(OSError):
+            self.room = self.files.room(place)
+        if _grants(self.room) < _grants(before):
+            for owner in self.owners:
+                owner.refuse_appends()
+
     def fail(self, failure: LogDirFailed) -> LogDirFailed:
         """Mark the log dir as failed, for good, and return the first failure, which counts.
 
@@ -272,3 +289,10 @@ def default_budget() -> int:
     if soft == resource.RLIM_INFINITY:
         return MAX_OPEN_FILES
     return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, soft // _SHARE_OF_LIMIT))
+
+
+def _grants(room: Room | None) -> int:
+    """Return how many kinds of records may be appended: all, those of coordinators, or none."""
+    if room is None:
+        return 2
+    return (room.free_bytes >= room.records_floor) + (room.free_bytes >= room.internal_floor)

@@ -161,7 +161,7 @@ class PartitionLog:
         self._appends.reconfigure()
 
     def refuse_appends(self) -> None:
-        """Refuse appends; called when the disk has failed, in this log or another."""
+        """Check the disk before the next append: it has failed, here or elsewhere, or is full."""
         self._appends.refuse()
 
     def read(

@@ -44,6 +44,8 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = NO_LAG_LIMIT
     producer_expiration_ms: int = DAY_MS
+    # Of coordinators, which go on with less free space on the disk than clients.
+    is_internal: bool = False
     rules: ProduceRules = field(default_factory=ProduceRules)
 
     def __post_init__(self) -> None:

@@ -285,6 +285,16 @@ class LogDir:
                 write_highest(self._files, os.path.join(self.path, names.PRODUCER_IDS), highest)
             self._noted_producer_id = highest
 
+    def measure(self) -> None:
+        """Measure the room on the disk, on which appends depend."""
+        self.handles.measure(self.path)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether clients' records are refused for want of room, as last measured."""
+        room = self.handles.room
+        return room is not None and room.free_bytes < room.records_floor
+
     def delete_pending(self, now_ms: int) -> None:
         """Unlink the deleted segments of every log that are due."""
         for log in self.logs.values():

@@ -15,6 +15,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.storage import room_ahead
 from brokers.storage.deletions import Deletions
 from brokers.storage.errors import (
+    DiskNearlyFull,
     LogBusy,
     LogDirFailed,
     OutOfSpace,
@@ -25,7 +26,7 @@ from brokers.storage.errors import (
 )
 from brokers.storage.fsync import Flushes, FlushTicket, Snapshot, encode_epochs, write_epochs
 from brokers.storage.handles import Handles, LogFile
-from brokers.storage.log_config import LogConfig
+from brokers.storage.log_config import MAX_SEGMENT_BYTES, LogConfig
 from brokers.storage.names import LEADER_EPOCHS, TEMPORARY
 from brokers.storage.recovery import Recovered
 from brokers.storage.segment import Segment
@@ -102,11 +103,23 @@ class LogFolder:
         self.segments.append(segment)
         return segment
 
+    def require_room(self) -> None:
+        """Raise DiskNearlyFull while the rest of the disk is kept for more important writes."""
+        free, least = self._free_bytes()
+        if free < least:
+            raise DiskNearlyFull(free, least)
+
     def take_room(self, segment: Segment, end: int) -> None:
         """Reserve room for the active segment, which now grows to `end`."""
         if end > room_ahead.bound(segment.file):
-            self.handles.open(segment.file)
-            self.handles.ahead.take(segment.file, segment.size, end, self.config.segment_bytes)
+            handles = self.handles
+            handles.open(segment.file)
+            # A log may grow faster than the disk is measured otherwise.
+            handles.measure(segment.file.fd)
+            self.require_room()
+            free, least = self._free_bytes()
+            limit = min(self.config.segment_bytes, end + free - least)
+            handles.ahead.take(segment.file, segment.size, end, limit)
 
     def write_indexes(self, segment: Segment) -> None:
         """Write index entries. Their batches are in the log, so a full disk raises nothing."""
@@ -335,6 +348,14 @@ class LogFolder:
     def failed(self, operation: str, error: OSError) -> LogDirFailed:
         """Fail the log dir, and return the error to raise."""
         return self.handles.fail(LogDirFailed(self.segments.active.file.path, operation, error))
+
+    def _free_bytes(self) -> tuple[int, int]:
+        """Return the free bytes of the disk, and the least with which this log may grow."""
+        room = self.handles.room
+        if room is None:
+            return MAX_SEGMENT_BYTES, 0
+        least = room.internal_floor if self.config.is_internal else room.records_floor
+        return room.free_bytes, least
 
     def _write_snapshot(self, offset: int) -> None:
         """Write the producers' states at `offset`, the log's end, for a flush to sync."""

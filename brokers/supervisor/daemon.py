@@ -34,6 +34,7 @@ from brokers.supervisor.components import (
     table,
 )
 from brokers.supervisor.control import Command, Request
+from brokers.supervisor.disks import Disk, Disks
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.extras import Extras
 from brokers.supervisor.front import Front, Journal
@@ -64,7 +65,9 @@ DATA_KINDS: Final = frozenset({Kind.AGENT, Kind.BROKER})
 # The state of a process that answers and cannot do its work; its reason says why.
 DEGRADED: Final = "degraded"
 # Events that are kept as warnings; the others are information.
-WARNINGS: Final = frozenset({"component.exited", "component.late", "component.killed"})
+WARNINGS: Final = frozenset(
+    {"component.exited", "component.late", "component.killed", "disk.full", "reserve.given_up"}
+)
 
 Table = Callable[[Options, Home, Doors], Sequence[Component]]
 
@@ -92,6 +95,8 @@ class Supervisor:
         self._watchers: list[Watcher] = []
         self._orders = Orders(home, clock, self._on_order)
         self._extras = Extras(home, clock, self._journal, environment())
+        slots = range(1, options.brokers + 1)
+        self._disks = Disks([home.folder, *map(home.log_dir, slots)], self._on_disk)
         self._stopping = asyncio.Event()
         self._stop_asked_at = 0.0
         # A start is over when all is healthy, or when it is known what will not be.
@@ -107,6 +112,8 @@ class Supervisor:
             certificates.require_usable(self._options.web_cert, self._options.web_key)
         # An error in the file is reported before any running process is touched.
         broker_settings.environment(self._home.folder, ())
+        # A home on a full disk has its reserve to start with.
+        self._disks.look()
         self._home.prepare()
         async with owned(self._home):
             with self._signals():
@@ -198,6 +205,7 @@ class Supervisor:
                 group.create_task(self._join(rows, mark, group, lives))
                 for mark, rows in self._later()
             ]
+            joining.append(group.create_task(self._disks.watch()))
             # Only the console requests installs, so a home without one never installs.
             if self._options.web_port is not None:
                 joining.append(group.create_task(self._extras.run()))
@@ -298,6 +306,12 @@ class Supervisor:
         if not self._is_start_over:
             self._judge_start()
 
+    def _on_disk(self, event: str, disk: Disk) -> None:
+        level = "warning" if event in WARNINGS else "info"
+        self._journal.note(event, level, **disk.told())
+        if disk.trouble and event == "disk.full":
+            self._front.say(f"  {disk.trouble}")
+
     def _renew_settings(self) -> None:
         try:
             self._home.write_settings(self._reach().settings())
@@ -358,7 +372,8 @@ class Supervisor:
                 states[watcher.component.name] = DEGRADED
                 troubles[watcher.component.name] = trouble
         own = (State.STOPPING if self._stopping.is_set() else State.HEALTHY).value
-        return picture.status(self._reach(), self._watchers, states, troubles, own_state=own)
+        told = picture.status(self._reach(), self._watchers, states, troubles, own_state=own)
+        return {**told, "disks": [disk.told() for disk in self._disks.known]}
 
     def _of(self, kind: Kind) -> list[Watcher]:
         return [watcher for watcher in self._watchers if watcher.component.kind is kind]

@@ -4,6 +4,7 @@ Layout: supervisor.lock, data/ (log dirs), logs/, run/ (sockets, settings.json),
 the agent adds its databases and its own lock, and a user may add broker.properties.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -154,6 +155,11 @@ class Home:
         return None
 
     def unwritable(self, error: OSError) -> StartRefused:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return StartRefused(
+                f"the disk of the home {self.folder} is full, and nothing of its reserve is left"
+                f" ({error.strerror}: {error.filename}): remove other data from this disk"
+            )
         return StartRefused(
             f"the home {self.folder} cannot be written ({error.strerror}: {error.filename}):"
             f" make it writable for this user or give another --home"

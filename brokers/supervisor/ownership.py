@@ -32,8 +32,8 @@ async def owned(home: Home) -> AsyncIterator[None]:
                 f"{home.folder} is running already (process {home.owner()}):"
                 f" see it with `status`, stop it with `down`, or give another --home"
             )
-        os.truncate(lock, 0)
-        os.write(lock, f"{os.getpid()}\n".encode())
+        # In this order a full disk does not refuse it: the file keeps its block.
+        os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()}\n".encode(), 0))
         yield
     finally:
         os.close(lock)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.status import shown
 from tests.cli.lifecycle import fake_home, samsa, told
 
 
@@ -53,6 +54,7 @@ def test_a_stopped_home_exits_1_with_the_same_keys(tmp_path: Path) -> None:
         "connect": None,
         "brokers": [],
         "components": [],
+        "disks": [],
         "home": str(tmp_path),
     }
     assert result.stderr == f"{tmp_path} is not running\n"
@@ -60,3 +62,11 @@ def test_a_stopped_home_exits_1_with_the_same_keys(tmp_path: Path) -> None:
 
 def test_the_home_may_come_from_the_environment(tmp_path: Path) -> None:
     assert str(tmp_path) in samsa("status", SAMSA_HOME=str(tmp_path)).stderr
+
+
+def test_a_full_disk_is_shown_with_what_to_do() -> None:
+    disk = {"path": "/home", "state": "full", "reason": "disk full: 0 MiB of 9 MiB are free"}
+    told = {"home": "/home", "bootstrap": "", "console": None, "brokers": [], "components": []}
+
+    assert "disk full: 0 MiB of 9 MiB are free" in shown({**told, "disks": [disk]})
+    assert "disk" not in shown({**told, "disks": [{**disk, "state": "healthy"}]})

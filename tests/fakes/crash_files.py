@@ -31,6 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from brokers.disk_room import Room
 from brokers.storage.files import Buffer, LocalFiles
 
 PAGE = 4096
@@ -96,6 +97,9 @@ class CrashFiles:
 
     def reserve(self, fd: int, position: int, length: int) -> None:
         self._disk.reserve(fd, position, length)
+
+    def room(self, place: str | int) -> Room:
+        return self._disk.room(place)
 
     def size(self, fd: int) -> int:
         return self._disk.size(fd)

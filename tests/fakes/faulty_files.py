@@ -8,6 +8,7 @@ a part of the bytes, as a disk does that fills up. Reads fail only when asked fo
 import os
 from dataclasses import dataclass
 
+from brokers.disk_room import Room
 from brokers.storage.files import Buffer, Files, LocalFiles
 
 READS = frozenset({"pread", "size", "list_folder", "exists"})
@@ -61,6 +62,8 @@ class FaultyFiles:
         self._shorter: dict[str, int] = {}
         self._seen = 0
         self._failing = False
+        # What the disk says of its room; the real one's if there is none.
+        self.disk_room: Room | None = None
         self.calls: list[Call] = []
         self.failed: list[Call] = []
 
@@ -110,6 +113,9 @@ class FaultyFiles:
     def reserve(self, fd: int, position: int, length: int) -> None:
         self._gate("reserve", self._paths[fd])
         self._disk.reserve(fd, position, length)
+
+    def room(self, place: str | int) -> Room:
+        return self._disk.room(place) if self.disk_room is None else self.disk_room
 
     def size(self, fd: int) -> int:
         self._gate("size", self._paths[fd])

@@ -61,15 +61,16 @@ ANYTHING = "anything"
 MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.clock": ("", ""),
     "brokers.config": ("", ""),
+    "brokers.disk_room": ("", ""),
     "brokers.key_files": ("", ""),
     "brokers.protocol": ("", ""),
     # The lock that keeps a second broker out of a log dir.
-    "brokers.storage": ("brokers.protocol brokers.clock", "fcntl"),
+    "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
     "brokers.cluster": ("brokers.protocol.errors brokers.clock", ""),
     # The keeper in memory keeps the contract of the others, which may make a caller wait.
     "brokers.cluster.twin": ("brokers.cluster brokers.protocol.errors brokers.clock", "asyncio"),
     "brokers.security": ("brokers.protocol brokers.cluster", "ssl"),
-    "brokers.replication": (PURE + "brokers.storage", "asyncio threading"),
+    "brokers.replication": (PURE + "brokers.storage brokers.disk_room", "asyncio threading"),
     "brokers.coordination.shard": (PURE, ""),
     "brokers.coordination.groups": (PURE + SHARD, "re2"),
     "brokers.coordination.transactions": (PURE + SHARD, ""),
@@ -84,7 +85,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # every room of the broker process; the two that it leaves out are Django and the parent.
     "brokers.server": (
         PURE
-        + "brokers.config brokers.key_files brokers.storage brokers.security brokers.replication "
+        + "brokers.config brokers.disk_room brokers.key_files brokers.storage brokers.security "
+        + "brokers.replication "
         + "brokers.coordination brokers.inspection brokers.search",
         "asyncio socket select ssl h11 signal",
     ),
@@ -116,7 +118,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.controlplane.controller": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.supervisor": (
         # Which configs brokers take, and which names topics may have.
-        "brokers.config brokers.clock brokers.cluster.static_configs brokers.cluster.topic_names",
+        (
+            "brokers.config brokers.clock brokers.disk_room "
+            "brokers.cluster.static_configs brokers.cluster.topic_names"
+        ),
         "asyncio subprocess signal socket select fcntl ssl",
     ),
     "brokers.inspection": ("", "http.client"),

@@ -37,8 +37,8 @@ def locked(home: Path) -> Iterator[None]:
                 f"{home} is in use by an agent with process id {holder}: stop it, "
                 f"or choose another home"
             ) from error
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, mark().encode("ascii"), 0)
+        # In this order a full disk does not refuse it: the file keeps its block.
+        os.ftruncate(handle, os.pwrite(handle, mark().encode("ascii"), 0))
         yield
     finally:
         os.close(handle)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from brokers.disk_room import MIB, Room
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import MAGIC_POSITION
 from brokers.replication.housekeeping import Housekeeping, Intervals
@@ -14,6 +15,7 @@ from tests.brokers.replication.parts import REPLICATED, GatedFiles, Rig, image, 
 from tests.builders.logs import NOW_MS, batch, shifted_index
 from tests.fakes.faulty_files import Fault, FaultyFiles
 
+FULL = Room(device=1, size_bytes=300 * MIB, used_bytes=300 * MIB, free_bytes=0)
 SMALL = {**REPLICATED, "retention.ms": "1000", "internal.segment.bytes": "300"}
 
 
@@ -24,6 +26,10 @@ def fill(broker: Rig, count: int = 4) -> None:
 
 def keeper(broker: Rig, intervals: Intervals | None = None) -> Housekeeping:
     return Housekeeping(broker.replicas, clock=broker.clock, intervals=intervals)
+
+
+def deleted_in(folder: str) -> list[Path]:
+    return list(Path(folder).glob("*.deleted"))
 
 
 async def flushed(broker: Rig) -> None:
@@ -90,6 +96,34 @@ def test_a_full_disk_is_reported_and_the_next_round_succeeds(tmp_path: Path) -> 
             await until(lambda: broker.leader().log_start_offset == 4)
             task.cancel()
             assert broker.failures == []
+
+    asyncio.run(run())
+
+
+def test_a_disk_that_gets_full_is_reported_once_and_deleted_files_go_at_once(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        files = FaultyFiles()
+        async with rig(tmp_path, image(topic(), configs={"t": SMALL}), files=files) as broker:
+            chores = keeper(broker)
+            fill(broker)
+            await flushed(broker)
+            broker.manual.advance(3_600_000)
+            await chores.apply_retention()
+            await chores.unlink_deleted()
+            folder = broker.leader().log.folder
+            assert deleted_in(folder), "a reader may still come for them"
+            files.disk_room = FULL
+
+            await chores.measure_room()
+            await chores.measure_room()
+            await chores.unlink_deleted()
+
+            assert [event for event, _ in broker.troubles] == ["disk.full"]
+            assert not deleted_in(folder)
+            with pytest.raises(KafkaError, match="the broker's disk is full"):
+                fill(broker)
 
     asyncio.run(run())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from brokers.disk_room import room_at
 from brokers.protocol.messages.api_versions import ApiVersionsRequest
 from brokers.server.feed import Feed
 from tests.brokers.server.express.test_late import FETCH, PRODUCE, read, write
@@ -105,6 +106,8 @@ def test_the_totals_tell_memory_disk_and_the_delay_of_the_loop(tmp_path: Path) -
 
             assert totals["memory_bytes"] > 1_000_000
             assert totals["disk_size_bytes"] >= totals["disk_free_bytes"] > 0
+            assert 0 < totals["disk_used_bytes"] <= totals["disk_size_bytes"]
+            assert totals["disk_device"] == room_at(tmp_path).device
             assert totals["log_bytes"] == SIZE
             assert 0 < totals["started_ms"] <= told["ms"]
             assert totals["loop_delay_p99_ms"] >= 4.096
