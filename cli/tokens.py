@@ -24,6 +24,7 @@ SCOPES: Final = {
     "group": "Read as groups of these names.",
     "connector": "Create and run connectors of these names.",
     "secret": "Use secrets of these names in configs of connectors.",
+    "file": "Have connectors read and write files of these names.",
 }
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors import secret_rights, topic_rights
+from connectors import needed_rights, secret_rights
 from connectors.sdk.connector import Connector
 from gateway.access import selectors, token_selectors
 from gateway.access.callers import Caller, CallerKind
@@ -25,7 +25,7 @@ TOKEN: Final = "token"  # noqa: S105 - a word
 STANDING: Final = frozenset({TokenState.VALID, TokenState.EXPIRED})
 GONE: Final = {USER: "disabled or deleted", TOKEN: "revoked or deleted, or its owner is disabled"}
 ADVICE: Final = (
-    "give the right back and restart the connector, or have a user with the right send the config"
+    "give it that right and restart the connector, or have a user with the right send the config"
     " again unchanged"
 )
 
@@ -52,7 +52,7 @@ class Claim:
 
     @property
     def kind(self) -> Kind:
-        return Kind.SECRET if self.operation is Operation.USE_SECRETS else Kind.TOPIC
+        return needed_rights.kind_of(self.operation)
 
 
 class Known:
@@ -75,9 +75,9 @@ class Known:
                     " config again unchanged"
                 )
             names = rights.names(claim.operation, cluster=self._cluster, kind=claim.kind)
-            if not topic_rights.covers(names, claim.pattern):
+            if not needed_rights.covers(names, claim.pattern):
                 return (
-                    f"The connector runs with the rights of {claim.author}, which may no longer"
+                    f"The connector runs with the rights of {claim.author}, which may not"
                     f" {_spoken(claim)}: {ADVICE}"
                 )
         return ""
@@ -98,7 +98,7 @@ def claims(
     author = _author_of(caller)
     found = [
         Claim(author=author, operation=need.operation, pattern=need.pattern)
-        for need in topic_rights.needs(plugin, config)
+        for need in needed_rights.needs(plugin, config)
     ]
     allowed = caller.rights.names(Operation.USE_SECRETS, cluster=cluster, kind=Kind.SECRET)
     earlier = [claim for claim in _read(former) if claim.kind is Kind.SECRET]

@@ -1,4 +1,4 @@
-"""Prepares a config for a form: its fields, their errors, and the topics that it uses.
+"""Prepares a config for a form: its fields, their errors, and the topics and files that it uses.
 
 Nothing is changed here. Typed passwords are sealed between two pages, so that no page ever shows
 one.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from connectors import framework_keys as keys
-from connectors import registry, selectors, topic_rights
+from connectors import needed_rights, registry, selectors
 from connectors.changes import difference
 from connectors.combinations import NO_TOPICS, NOT_OF_JOBS
 from connectors.refusals import Unfit
@@ -28,11 +28,13 @@ NAME: Final = keys.NAME
 # The prefix of the user's name in the place of a connector's name, which has no NUL.
 OF_FORM: Final = "\0form of "
 NUMBERS: Final = frozenset({"SHORT", "INT", "LONG", "DOUBLE"})
-# What a connector does to topics, by the right that its author needs.
+# What a connector does to topics and files, by the right that its author needs.
 VERBS: Final[Mapping[Operation, str]] = {
     Operation.PRODUCE: "write into",
     Operation.READ_PAYLOADS: "read",
     Operation.CREATE_TOPICS: "create",
+    Operation.READ_FILES: "read",
+    Operation.WRITE_FILES: "write",
 }
 # Keys that the form of a job omits: a job has one task, and an engine without steps.
 USELESS_FOR_JOBS: Final = (keys.TASKS_MAX, *NOT_OF_JOBS)
@@ -80,9 +82,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """Topics that a config uses: a name, a prefix followed by `*`, or `*` for all."""
+    """Topics or files that a config uses: a name, a prefix followed by `*`, or `*` for all."""
 
     verb: str
+    kind: str
     pattern: str
 
 
@@ -183,10 +186,13 @@ def look(
 
 
 def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...]:
-    """Return the topics that a connector of this config can read and write."""
-    found = topic_rights.needs(plugin, config)
+    """Return the topics and files that a connector of this config can read and write."""
+    found = needed_rights.needs(plugin, config)
     return tuple(
-        dict.fromkeys(Lead(verb=VERBS[need.operation], pattern=need.pattern) for need in found)
+        dict.fromkeys(
+            Lead(verb=VERBS[need.operation], kind=need.kind.value, pattern=need.pattern)
+            for need in found
+        )
     )
 
 
@@ -334,7 +340,7 @@ def _refusal(
     decision = caller.decide(operation, Resource.CONNECTOR, cluster, name)
     if not decision.is_allowed:
         return decision.reason
-    lacking = topic_rights.missing_right(caller, cluster, plugin, config)
+    lacking = needed_rights.missing_right(caller, cluster, plugin, config)
     if lacking is not None:
         return lacking
     if stored_of is None and selectors.find_row(cluster, name) is not None:

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from connectors import authors, models, registry, secret_rights, selectors, topic_rights, wanted
+from connectors import authors, models, needed_rights, registry, secret_rights, selectors, wanted
 from connectors import framework_keys as keys
 from connectors.changes import By, Event, difference, tell
 from connectors.database import CONNECT
@@ -309,7 +309,7 @@ def _judge(
     by: By, cluster: str, config: Config, row: models.Connector | None
 ) -> tuple[type[Connector], selectors.Judged]:
     plugin = selectors.plugin_of(selectors.class_in(config))
-    lacking = topic_rights.missing_right(by.caller, cluster, plugin, config)
+    lacking = needed_rights.missing_right(by.caller, cluster, plugin, config)
     if lacking is not None:
         raise Refused(lacking)
     judged = selectors.judged(by.caller, cluster, plugin, config, row, is_deep=True)

@@ -53,6 +53,8 @@ Check: TypeAlias = Callable[[Any], str | None]
 Recommend: TypeAlias = Callable[[Mapping[str, Any]], list[Any]]
 # Returns whether a key is relevant, given all others.
 Visible: TypeAlias = Callable[[Mapping[str, Any]], bool]
+# Returns the paths in a parsed value.
+PathsIn: TypeAlias = Callable[[Any], Iterable[str]]
 # Begin and end of a part of a value.
 Span: TypeAlias = tuple[int, int]
 # Returns the secret parts of a value, given the whole config.
@@ -110,6 +112,17 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The files below the home's folder `files` that a key names; its author needs their right."""
+
+    is_written: bool
+    # Whether a path names a folder with all that is below it.
+    is_folder: bool = False
+    # For values that hold more than one path.
+    paths: PathsIn = lambda value: (value,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """A key: its type, its meaning, and its place in the form."""
 
@@ -130,6 +143,8 @@ class Key:
     recommend: Recommend | None = None
     visible: Visible | None = None
     is_internal: bool = False
+    # Every key whose value is a path has it; `connectors.sdk.home_files` opens the path.
+    files: Files | None = None
     # The secret parts of a value that is not a PASSWORD; URLs are searched without it.
     secret_parts: SecretParts | None = None
 

@@ -7,11 +7,13 @@ exactly once.
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from connectors.sdk import checks
-from connectors.sdk.configs import Kind, Secret
+from connectors.sdk.configs import Key, Kind, Secret
 from connectors.sdk.connector import Config, Connector, SinkConnector, SourceConnector
+from connectors.sdk.home_files import DELTA_LOG
 from connectors.sdk.records import SinkRecord, SourceRecord
 from connectors.sdk.testing import (
     MemorySinkContext,
@@ -28,10 +30,16 @@ from connectors.sdk.testing import (
 SECRET: Final = "s3cret-of-the-contract"  # noqa: S105 - made to be looked for
 # If there are more places at which a slice may begin, only this many are checked.
 MAX_CUTS: Final = 12
+# Values of a path below the home's files: the second is refused by `home_files` alone.
+TAKEN_PATH, REFUSED_PATH = "folder/file", f"folder/{DELTA_LOG}"
 
 
 def definition_is_sound(connector: type[Connector]) -> None:
-    """Check that keys have texts, defaults pass their own checks, and no secret is a default."""
+    """Check that keys have texts, defaults pass their own checks, and no secret is a default.
+
+    And that keys whose values are paths of the home's files are marked, so that authors of configs
+    need a right on these.
+    """
     assert connector.name, f"{connector.__name__} has a name"
     assert connector.title, f"{connector.name} has a title"
     assert connector.summary, f"{connector.name} has a summary"
@@ -39,6 +47,7 @@ def definition_is_sound(connector: type[Connector]) -> None:
     assert list(definition.by_name) == list(connector.definition().by_name), "keys stay the same"
     for key in definition:
         assert key.doc, f"{key.name} has words for the form"
+        assert key.files is not None or not _takes_paths(key), f"{key.name}: mark it with `files`"
         if key.is_required:
             continue
         value = checks.parse(key, key.default)
@@ -137,6 +146,22 @@ def sink_repeats_nothing(
     run_sink(connector, parsed, context, rest)
     context.close()
     assert contents() == once, "what was put again is there again"
+
+
+def _takes_paths(key: Key) -> bool:
+    """Return whether a check tells paths of the home's files from others."""
+    refused = key.check or (lambda _value: None)
+    taken_and_refused = (
+        (TAKEN_PATH, REFUSED_PATH),
+        ([TAKEN_PATH], [REFUSED_PATH]),
+        ([f"a={TAKEN_PATH}"], [f"a={REFUSED_PATH}"]),
+    )
+    for taken, other in taken_and_refused:
+        # A check of another kind of value may fail for these.
+        with suppress(TypeError, AttributeError, ValueError):
+            if refused(taken) is None and refused(other) is not None:
+                return True
+    return False
 
 
 def _read(

@@ -24,6 +24,7 @@ class TokenForm(forms.Form):
     group = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     connector = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     secret = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    file = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     admin = forms.BooleanField(required=False)
     life = forms.ChoiceField(choices=LIVES, initial="90")
 

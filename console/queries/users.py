@@ -42,6 +42,7 @@ KINDS: Final = {
     Kind.GROUP: "groups",
     Kind.CONNECTOR: "connectors",
     Kind.SECRET: "secrets",
+    Kind.FILE: "files",
 }
 
 

@@ -90,8 +90,8 @@ def check(grant: Grant) -> None:
         )
     if grant.kind in {None, Kind.CLUSTER, Kind.CONSOLE} and pattern != ANY:
         raise BadGrant(
-            f"the pattern “{pattern[:60]}” needs a kind that has names: topic, group, connector or"
-            " secret"
+            f"the pattern “{pattern[:60]}” needs a kind that has names: topic, group, connector,"
+            " secret or file"
         )
     kinds = {kind for operation in grant.operations for kind in OPERATIONS[operation].kinds}
     if grant.kind is not None and grant.kind not in kinds:

@@ -21,6 +21,8 @@ class Kind(Enum):
     CONNECTOR = "connector"
     # Targets of references in connector configs: the home's secrets, workers' files and variables.
     SECRET = "secret"  # noqa: S105 - a word
+    # Files of the home that connectors read and write, by their paths below its folder `files`.
+    FILE = "file"
 
 
 class Operation(Enum):
@@ -40,6 +42,8 @@ class Operation(Enum):
     OPERATE_CONNECTORS = "operate-connectors"
     DELETE_CONNECTORS = "delete-connectors"
     USE_SECRETS = "use-secrets"
+    READ_FILES = "read-files"
+    WRITE_FILES = "write-files"
     VIEW_AUDIT = "view-audit"
     MANAGE_USERS = "manage-users"
     MANAGE_TOKENS = "manage-tokens"
@@ -110,6 +114,12 @@ OPERATIONS: Final[Mapping[Operation, Row]] = MappingProxyType(
             "Refer to secrets in configs of connectors, which send them where the config says.",
             Kind.SECRET,
         ),
+        Operation.READ_FILES: _row(
+            "read files", "Have connectors read files of the home.", Kind.FILE
+        ),
+        Operation.WRITE_FILES: _row(
+            "write files", "Have connectors write files and tables of the home.", Kind.FILE
+        ),
         Operation.VIEW_AUDIT: _row(
             "view the audit log", "See who changed what, on every cluster.", Kind.CONSOLE
         ),
@@ -153,8 +163,8 @@ ROLES: Final[Mapping[Role, RoleRow]] = MappingProxyType(
         ),
         Role.OPERATOR: RoleRow(
             sentence=(
-                "Reads and writes records, runs topics, groups, brokers and connectors; uses no"
-                " secrets."
+                "Reads and writes records and files, runs topics, groups, brokers and connectors;"
+                " uses no secrets."
             ),
             operations=frozenset(Operation) - GOVERNING - ENTRUSTED,
         ),

@@ -18,6 +18,7 @@ class Scope(Enum):
     GROUP = "group"
     CONNECTOR = "connector"
     SECRET = "secret"  # noqa: S105 - a word
+    FILE = "file"
     ADMIN = "admin"
 
 
@@ -61,6 +62,11 @@ SCOPES: Final = {
         kind=Kind.SECRET,
         operations=(Operation.USE_SECRETS,),
         sentence="Refers to secrets of these names in configs of connectors.",
+    ),
+    Scope.FILE: Row(
+        kind=Kind.FILE,
+        operations=(Operation.READ_FILES, Operation.WRITE_FILES),
+        sentence="Has connectors read and write files of these names.",
     ),
     Scope.ADMIN: Row(kind=None, operations=(), sentence="Does everything."),
 }

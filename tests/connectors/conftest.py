@@ -39,3 +39,12 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ):
         yield
     selectors.vault.cache_clear()
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the empty folder of files of a home that the process believes to be its own."""
+    monkeypatch.setenv("SAMSA_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "home" / "files"
+    folder.mkdir(parents=True)
+    return folder

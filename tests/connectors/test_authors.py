@@ -56,8 +56,8 @@ def test_a_config_rests_upon_the_rights_of_who_wrote_it() -> None:
     assert lost() == ""
     take_all_from("ann")
     assert lost() == (
-        "The connector runs with the rights of user ann, which may no longer produce on topic t:"
-        " give the right back and restart the connector, or have a user with the right send the"
+        "The connector runs with the rights of user ann, which may not produce on topic t:"
+        " give it that right and restart the connector, or have a user with the right send the"
         " config again unchanged"
     )
 
@@ -109,7 +109,7 @@ def test_a_secret_stays_that_of_who_put_it_in() -> None:
     assert lost() == ""
 
     take_all_from("ann")
-    assert "rights of user ann, which may no longer use secrets" in lost()
+    assert "rights of user ann, which may not use secrets" in lost()
 
 
 @pytest.mark.parametrize(

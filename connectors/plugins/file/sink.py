@@ -14,14 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from connectors.plugins.file import places
 from connectors.plugins.file.lines import line_of
-from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk import home_files
+from connectors.sdk.configs import Definition, Files, Importance, Key, Kind
 from connectors.sdk.connector import Parsed, SinkConnector, SinkContext, SinkTask
 from connectors.sdk.errors import ConnectorError, DataError, RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 
 FILE: Final = "file"
+APPEND: Final = "file.append"
 
 # Enough for the offsets of 100,000 partitions; we write no longer file.
 MAX_NOTES_BYTES: Final = 16 << 20
@@ -87,7 +88,15 @@ class FileSink(SinkConnector):
                     kind=Kind.STRING,
                     importance=Importance.HIGH,
                     doc="The file, by its path from the folder files of the worker's home.",
-                    check=places.problem,
+                    check=home_files.problem,
+                    files=Files(is_written=True),
+                ),
+                Key(
+                    name=APPEND,
+                    kind=Kind.BOOLEAN,
+                    default=False,
+                    importance=Importance.LOW,
+                    doc="Whether lines may be added to a file that this connector did not create.",
                 ),
             )
         )
@@ -103,12 +112,13 @@ class FileSink(SinkConnector):
 
 class FileSinkTask(SinkTask):
     def start(self, context: SinkContext, parsed: Parsed) -> None:
-        self._parts = places.parts_of(parsed[FILE])
+        self._parts = home_files.parts_of(parsed[FILE])
+        self._may_append: bool = parsed[APPEND]
         self._connector, self._epoch, self._log = context.connector, context.epoch, context.log
         self._topic_id = context.topic_id
         self._opened: int | None = None
-        with places.folder_of(self._parts, is_made=True) as folder:
-            opened = places.open_file(self._parts[-1], folder, WRITE)
+        with home_files.folder_of(self._parts, is_made=True) as folder:
+            opened = home_files.open_file(self._parts[-1], folder, WRITE)
             try:
                 self._lock(opened)
                 self._notes = self._begin(opened, folder)
@@ -137,7 +147,7 @@ class FileSinkTask(SinkTask):
             raise ConnectorError(
                 f"topic {topic} was deleted and recreated since {name} was written (its id was"
                 f" {self._topics[topic]} and is now {now}). To append the records of the new"
-                f" topic to the file, remove {_notes_name(name)} and restart the task"
+                f" topic to the file, remove {_notes_name(name)} and set {APPEND} to true"
             )
         if now:
             self._topics[topic] = now
@@ -162,7 +172,7 @@ class FileSinkTask(SinkTask):
             return
         os.fsync(self._opened)
         notes = self._note(self._length, self._put, self._topics)
-        with places.folder_of(self._parts) as folder:
+        with home_files.folder_of(self._parts) as folder:
             self._write_notes(notes, folder)
 
     def stop(self) -> None:
@@ -182,7 +192,11 @@ class FileSinkTask(SinkTask):
         """Restore the flushed state of the file; return its notes, or new ones."""
         notes, length = self._read_notes(folder), os.fstat(opened).st_size
         if notes is None:
-            # Keep what is in the file before the first flush.
+            if length and not self._may_append:
+                raise ConnectorError(
+                    f"{self._parts[-1]} has {length} bytes that this connector did not write: name"
+                    f" another file, or set {APPEND} to true to add lines to it"
+                )
             length = self._end_line(opened, length)
             notes = self._note(length, {}, {})
         elif length < notes.length:
@@ -218,7 +232,7 @@ class FileSinkTask(SinkTask):
     def _read_notes(self, folder: int) -> Notes | None:
         name = _notes_name(self._parts[-1])
         try:
-            opened = places.open_file(name, folder, os.O_RDONLY)
+            opened = home_files.open_file(name, folder, os.O_RDONLY)
         except FileNotFoundError:
             return None
         with os.fdopen(opened, "rb") as file:
@@ -233,7 +247,7 @@ class FileSinkTask(SinkTask):
         if notes.connector != self._connector:
             raise ConnectorError(
                 f"{self._parts[-1]} is written by the connector {notes.connector}; name another "
-                f"file, or remove {name} if that connector is gone"
+                f"file, or, if that connector is gone, remove {name} and set {APPEND} to true"
             )
         if notes.epoch > self._epoch:
             raise RetriableError(f"{name} was written by a later owner of this task")
@@ -242,7 +256,7 @@ class FileSinkTask(SinkTask):
     def _write_notes(self, notes: Notes, folder: int) -> None:
         name = _notes_name(self._parts[-1])
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        with os.fdopen(places.open_file(f"{name}.new", folder, flags), "wb") as file:
+        with os.fdopen(home_files.open_file(f"{name}.new", folder, flags), "wb") as file:
             file.write(notes.to_json())
             file.flush()
             os.fsync(file.fileno())

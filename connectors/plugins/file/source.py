@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
-from connectors.plugins.file import places
+from connectors.sdk import home_files
 from connectors.sdk.checks import in_range, non_empty, one_of
-from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk.configs import Definition, Files, Importance, Key, Kind
 from connectors.sdk.connector import Parsed, SourceConnector, SourceContext, SourceTask
 from connectors.sdk.errors import ConfigError, ConnectorError
 from connectors.sdk.records import Place, SourceRecord
@@ -84,7 +84,8 @@ class FileSource(SourceConnector):
                     kind=Kind.STRING,
                     importance=Importance.HIGH,
                     doc="The file, by its path from the folder files of the worker's home.",
-                    check=places.problem,
+                    check=home_files.problem,
+                    files=Files(is_written=False),
                 ),
                 Key(
                     name=TOPIC,
@@ -131,7 +132,7 @@ class FileSource(SourceConnector):
 
 class FileSourceTask(SourceTask):
     def start(self, context: SourceContext, parsed: Parsed) -> None:
-        self._parts = places.parts_of(parsed[FILE])
+        self._parts = home_files.parts_of(parsed[FILE])
         self._topic: str = parsed[TOPIC]
         self._batch: int = parsed[BATCH_SIZE]
         self._is_text = parsed[LINE_FORMAT] == "text"
@@ -161,7 +162,7 @@ class FileSourceTask(SourceTask):
     def _open(self) -> bool:
         """Open the file of the position, or the one at the path; False if there is neither."""
         try:
-            with places.folder_of(self._parts) as folder:
+            with home_files.folder_of(self._parts) as folder:
                 self._opened = self._find(folder)
         except FileNotFoundError:
             # It may be created later, for example while a log is rotated.
@@ -169,7 +170,7 @@ class FileSourceTask(SourceTask):
         if self._opened is None and not self._kept.get(MISSING):
             # Log it once, not in each slice.
             self._kept[MISSING] = True
-            path = f"{places.root()}/{'/'.join(self._parts)}"
+            path = f"{home_files.root()}/{'/'.join(self._parts)}"
             self._log(f"file {path} does not exist: the task reads it once it exists")
         return self._opened is not None
 
@@ -219,7 +220,7 @@ class FileSourceTask(SourceTask):
         if os.fstat(self._opened).st_size < self._at.bytes:
             return True
         try:
-            with places.folder_of(self._parts) as folder:
+            with home_files.folder_of(self._parts) as folder:
                 now = os.stat(self._parts[-1], dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return False
@@ -266,7 +267,7 @@ class FileSourceTask(SourceTask):
 
 def _open_to_read(name: str, folder: int) -> int | None:
     try:
-        return places.open_file(name, folder, os.O_RDONLY)
+        return home_files.open_file(name, folder, os.O_RDONLY)
     except FileNotFoundError:
         return None
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.state import sync_folder
-from connectors.plugins.spark.tables import DELTA_LOG, require_no_iceberg, sync_file
+from connectors.plugins.spark.tables import require_no_iceberg, sync_file
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.home_files import DELTA_LOG
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Delta

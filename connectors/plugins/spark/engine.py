@@ -12,13 +12,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.plugins.file.places import HOME
 from connectors.plugins.spark import deadlines, exhaustion
 from connectors.plugins.spark.batch_size import BatchTooLarge
 from connectors.plugins.spark.server_errors import holds, of_server, without
 from connectors.plugins.spark.sharing import require_shared
 from connectors.plugins.spark.tries import MAX_TRIES, Failed, Tries
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.home_files import HOME
 from spark_integration.jobs.errors import SparkError, SparkNotStarted
 from spark_integration.jobs.session import (
     cancel_jobs,

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from connectors.plugins.spark.batches import Batch, State
-from connectors.plugins.spark.tables import DELTA_LOG, ICEBERG_DATA, has_iceberg
+from connectors.plugins.spark.tables import ICEBERG_DATA, has_iceberg
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.home_files import DELTA_LOG, ICEBERG_METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from connectors.plugins.spark.iceberg_catalog import HomeCatalog
 
-METADATA: Final = "metadata"
 # Properties of a table that was made here, and of the job's last batch in any table.
 MADE: Final = "samsa.made-by"
 LAST_BATCH: Final = "samsa.batch."
@@ -212,7 +212,7 @@ class IcebergTable:
 
         from pyiceberg.serializers import FromInputFile  # noqa: PLC0415
 
-        for path in sorted((self._folder / METADATA).glob("*.metadata.json")):
+        for path in sorted((self._folder / ICEBERG_METADATA).glob("*.metadata.json")):
             metadata = FromInputFile.table_metadata(HomeFile(str(path)))
             # A table whose creation a worker's end interrupted has nothing in it.
             if metadata.snapshots or MADE not in metadata.properties:

@@ -19,26 +19,25 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
-from connectors.plugins.file import places
 from connectors.plugins.spark.state import sync_folder
+from connectors.sdk import home_files
 from connectors.sdk.errors import ConnectorError
 
 # Other engines use the same name: each row of the file names its catalog.
 NAME: Final = "samsa"
-FILE: Final = "iceberg.db"
 SCHEME: Final = "file:"
 
 
 @contextmanager
 def catalog() -> Iterator["HomeCatalog"]:
     """Open the catalog of the home, and create it if there is none."""
-    root = places.root()
-    path = root / FILE
+    root = home_files.root()
+    path = root / home_files.CATALOG
     if not path.resolve().is_relative_to(root.resolve()):
         raise ConnectorError(f"{path} leads out of {root} by a symbolic link: remove the link")
     # It logs for each table and each commit how it opens files.
     logging.getLogger("pyiceberg.io").setLevel(logging.WARNING)
-    root.mkdir(mode=places.FOLDER_MODE, parents=True, exist_ok=True)
+    root.mkdir(mode=home_files.FOLDER_MODE, parents=True, exist_ok=True)
     with closing(HomeCatalog(path)) as opened:
         yield opened
 
@@ -49,7 +48,7 @@ def location_of(folder: Path) -> str:
 
 def path_of(location: str) -> Path:
     """Return the path of a location; ConnectorError if it is outside of the home's files."""
-    root = places.root()
+    root = home_files.root()
     # To Iceberg, `file:/x`, `file:///x` and `/x` are one file, and none of them has escapes.
     path = Path("/" + location.removeprefix(SCHEME).lstrip("/"))
     is_ours = location.startswith(("/", f"{SCHEME}/")) and not location.startswith("//")

@@ -16,9 +16,9 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from connectors.plugins.spark.iceberg import METADATA
 from connectors.plugins.spark.iceberg_catalog import path_of
 from connectors.sdk.errors import ConnectorError
+from connectors.sdk.home_files import ICEBERG_METADATA
 
 # The property that sets how many snapshots are kept; a table without it keeps all.
 KEPT: Final = "samsa.snapshots.kept"
@@ -44,7 +44,7 @@ def expire(table: Table) -> None:
     except CommitFailedException:
         # Another writer committed first; a later batch tries again.
         return
-    own = (path_of(table.metadata.location) / METADATA).resolve()
+    own = (path_of(table.metadata.location) / ICEBERG_METADATA).resolve()
     for path in sorted(lists | (found - needed)):
         # A file that stays is small and unused. Others may have written the paths in a list.
         with suppress(OSError, ConnectorError):

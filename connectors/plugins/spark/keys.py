@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from connectors.plugins.file import places
+from connectors.sdk import home_files
 from connectors.sdk.checks import in_range, one_of
-from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk.configs import Definition, Files, Importance, Key, Kind
 from connectors.sdk.connector import Parsed
 
 PATH: Final = "table.path"
@@ -22,6 +22,9 @@ PARTITION_TIME: Final = "partition.time"
 METADATA: Final = "include.metadata"
 BATCH_ROWS: Final = "batch.max.records"
 BATCH_WAIT: Final = "batch.max.wait.ms"
+
+# A table is written with all that is in its folder.
+TABLE_FOLDER: Final = Files(is_written=True, is_folder=True)
 
 TABLE, RECORDS, BATCHES = "Table", "Records", "Batches"
 # Partition folders for days and hours of the records' timestamps, in UTC.
@@ -86,7 +89,7 @@ def layout_of(parsed: Parsed) -> Layout:
 
 def table_name(parsed: Parsed) -> tuple[str, str]:
     """Return the namespace and the name of an Iceberg table."""
-    return parsed[NAMESPACE], parsed[NAME] or places.parts_of(parsed[PATH])[-1]
+    return parsed[NAMESPACE], parsed[NAME] or home_files.parts_of(parsed[PATH])[-1]
 
 
 def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -119,7 +122,8 @@ def _of_table() -> tuple[Key, ...]:
             Kind.STRING,
             "The folder of the table, below the folder `files` of Samsa's home.",
             TABLE,
-            check=places.problem,
+            check=home_files.problem,
+            files=TABLE_FOLDER,
             importance=Importance.HIGH,
             display_name="Folder",
             example="lake/orders",

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
 
-from connectors.plugins.file.places import HOME
+from connectors.sdk.home_files import HOME
 from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.session import facts, wanted_target
 from spark_integration.jobs.settings import wants_ui

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from connectors.plugins.file import places
 from connectors.plugins.spark import keys
 from connectors.plugins.spark.keys import Layout, Values
-from connectors.sdk.configs import Definition, Importance, Key, Kind
+from connectors.sdk import home_files
+from connectors.sdk.configs import Definition, Files, Importance, Key, Kind
 from connectors.sdk.connector import Parsed
 
 QUERY: Final = "query"
@@ -114,9 +114,9 @@ def _of_target(found: Settings, parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield TOPIC, f"The query reads {found.topic}, and would read what it writes: name another"
     if path:
         yield from keys.name_problems(parsed)
-        target = places.parts_of(path)
+        target = home_files.parts_of(path)
         for name, text in found.tables.items():
-            parts = places.parts_of(text)
+            parts = home_files.parts_of(text)
             shorter = min(len(parts), len(target))
             if parts[:shorter] == target[:shorter]:
                 yield (
@@ -147,6 +147,10 @@ def _how(topic: str) -> str:
 def _pair(text: str) -> tuple[str, str]:
     name, _, value = text.partition("=")
     return name.strip(), value.strip()
+
+
+def _paths_of(tables: Sequence[str]) -> list[str]:
+    return [path for _, path in map(_pair, tables)]
 
 
 def _schemas(text: str) -> list[tuple[str, str]]:
@@ -183,7 +187,7 @@ def _pairs_problem(value: Any) -> str | None:
 def _tables_problem(value: Any) -> str | None:
     wrong = _pairs_problem(value)
     for _, path in () if wrong else map(_pair, value or []):
-        wrong = wrong or places.problem(path)
+        wrong = wrong or home_files.problem(path)
         if GLOBS.search(path):
             return f"{path} has a character by which Spark reads many folders: rename the folder"
     return wrong
@@ -211,7 +215,7 @@ def _names_problem(names: Sequence[str]) -> str | None:
 
 
 def _path_problem(value: Any) -> str | None:
-    return places.problem(value) if value else None
+    return home_files.problem(value) if value else None
 
 
 def definition() -> Definition:
@@ -288,6 +292,7 @@ def _of_query() -> tuple[Key, ...]:
             QUERIES,
             default=(),
             check=_tables_problem,
+            files=Files(is_written=False, is_folder=True, paths=_paths_of),
             display_name="Tables to join with",
             example="customers=lake/customers",
         ),
@@ -326,6 +331,7 @@ def _of_output() -> tuple[Key, ...]:
             TARGET,
             default="",
             check=_path_problem,
+            files=keys.TABLE_FOLDER,
             importance=Importance.HIGH,
             display_name="To a table in the folder",
             example="lake/large-orders",

@@ -14,9 +14,8 @@ from typing import Final
 
 from connectors.plugins.spark.batches import State, dump, load, new_state
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.home_files import NOTES
 
-# Spark and Delta ignore names with this prefix.
-OWN: Final = "_samsa"
 NAME: Final = "state.json"
 STAGING: Final = "staging"
 # A state has a line for each partition and for each file of a batch.
@@ -25,7 +24,7 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 class StateFile:
     def __init__(self, table: Path, job: str) -> None:
-        self._folder = table / OWN / job
+        self._folder = table / NOTES / job
         self._path = self._folder / NAME
         self.staging = self._folder / STAGING
 

@@ -15,6 +15,7 @@ from connectors.plugins.spark.batches import Batch, State, WrittenFile
 from connectors.plugins.spark.schemas import quoted
 from connectors.plugins.spark.state import sync_folder
 from connectors.sdk.errors import ConnectorError, RetriableError
+from connectors.sdk.home_files import DELTA_LOG, ICEBERG_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 # The name that Hive and Spark give the folder of rows without a value.
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 ENDING: Final = ".parquet"
-DELTA_LOG: Final = "_delta_log"
 # The folder for files of an Iceberg table; other engines use it too.
 ICEBERG_DATA: Final = "data"
-ICEBERG_METADATA: Final = "metadata/*.metadata.json"
 # Prefixes of a column that is only made for its folder, and of a value that is empty.
 COPY: Final = "_samsa_by_"
 EMPTY: Final = "__EMPTY__"
@@ -69,7 +68,7 @@ class ParquetTable:
 
 def has_iceberg(folder: Path) -> bool:
     """Return whether a folder holds an Iceberg table."""
-    return next(folder.glob(ICEBERG_METADATA), None) is not None
+    return next(folder.glob(f"{ICEBERG_METADATA}/*.metadata.json"), None) is not None
 
 
 def require_no_iceberg(folder: Path) -> None:

@@ -255,3 +255,15 @@ class TestOfSomebodyWithFewRights:
             status, message = said(connect(method, f"/connectors/{path}"))
             assert status == 403
             assert message.startswith("You may not ")
+
+    def test_their_connectors_open_no_file_without_a_right(self, connect: Api) -> None:
+        reading = {"connector.class": "samsa.file.source", "file": "theirs/lines", "topic": "t"}
+
+        for method, path, body in (
+            ("POST", "", {"name": "mine-2", "config": reading}),
+            ("PUT", "/mine-2/config", reading),
+        ):
+            status, message = said(connect(method, f"/connectors{path}", body))
+            assert status == 403
+            assert message.startswith("You may not read files on file theirs/lines")
+        assert connect.get("/connectors") == []

@@ -1,5 +1,6 @@
 """Every connector that is built in keeps the contract; and what breaks it is found."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,12 +10,12 @@ from typing import Any, ClassVar
 import psycopg
 import pytest
 
-from connectors import registry
+from connectors import plugins, registry
 from connectors.plugins.file.sink import FileSink
 from connectors.plugins.file.source import FileSource
 from connectors.plugins.postgres.sink import PostgresSink
 from connectors.plugins.postgres.source import PostgresSource
-from connectors.sdk import contract
+from connectors.sdk import contract, home_files
 from connectors.sdk.configs import Definition, Importance, Key, Kind
 from connectors.sdk.connector import Connector
 from connectors.sdk.testing import sink_record
@@ -64,6 +65,21 @@ EACH = pytest.mark.parametrize("plugin", registry.classes(), ids=lambda plugin: 
 @EACH
 def test_definitions_are_sound(plugin: type[Connector]) -> None:
     contract.definition_is_sound(plugin)
+
+
+def test_only_connectors_with_marked_keys_open_files() -> None:
+    opening = {
+        path.parent.name
+        for path in Path(plugins.__file__).parent.rglob("*.py")
+        if re.search(r"home_files|(?<!def )(?<![\w.])open\(|os\.open\(|\bPath\(", path.read_text())
+    }
+    marking = {
+        plugin.__module__.split(".")[2]
+        for plugin in registry.classes()
+        if any(key.files is not None for key in plugin.definition())
+    }
+
+    assert opening == marking == {"file", "spark"}
 
 
 @EACH
@@ -179,8 +195,21 @@ def test_what_breaks_the_contract_is_found() -> None:
     class Silent(Talking):
         keys = (Key(name="a", kind=Kind.INT, default="b", importance=Importance.LOW, doc=""),)
 
+    class Unmarked(Talking):
+        keys = (
+            Key(
+                name="a",
+                kind=Kind.STRING,
+                importance=Importance.LOW,
+                doc="A file.",
+                check=home_files.problem,
+            ),
+        )
+
     with pytest.raises(AssertionError, match="a has words"):
         contract.definition_is_sound(Silent)
+    with pytest.raises(AssertionError, match="a: mark it with `files`"):
+        contract.definition_is_sound(Unmarked)
     with pytest.raises(AssertionError, match="2 tasks of at most 1"):
         contract.tasks_are_told_what_is_defined(Talking(), {})
     with pytest.raises(AssertionError, match="a secret is told"):

@@ -41,6 +41,7 @@ def test_a_scope_allows_its_operations_on_its_names_and_nothing_else(made: str) 
         Scope.GROUP: {(Operation.VIEW, Kind.GROUP), (Operation.RESET_GROUPS, Kind.GROUP)},
         Scope.CONNECTOR: {(one, Kind.CONNECTOR) for one in SCOPES[Scope.CONNECTOR].operations},
         Scope.SECRET: {(Operation.USE_SECRETS, Kind.SECRET)},
+        Scope.FILE: {(Operation.READ_FILES, Kind.FILE), (Operation.WRITE_FILES, Kind.FILE)},
     }[scope]
 
     for operation, kind in ASKED:

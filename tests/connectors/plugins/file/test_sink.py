@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from connectors.plugins.file.sink import FileSink
-from connectors.sdk.connector import SinkTask
+from connectors.sdk.connector import Parsed, SinkTask
 from connectors.sdk.errors import ConnectorError, RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 from connectors.sdk.schemas import INT64, STRING, Field, Schema, Struct, Type
 from connectors.sdk.testing import MemorySinkContext, parse_config, run_sink, sink_record
 
 KEYS = parse_config(FileSink.definition(), {"file": "out/lines"})
+APPENDING = parse_config(FileSink.definition(), {"file": "out/lines", "file.append": "true"})
 ORDERS = TopicPartition(topic="orders", partition=0)
 
 
@@ -24,9 +25,9 @@ def batch(*offsets: int) -> list[SinkRecord]:
     return [sink_record(f"line {offset}", offset=offset) for offset in offsets]
 
 
-def started(context: MemorySinkContext) -> SinkTask:
+def started(context: MemorySinkContext, keys: Parsed = KEYS) -> SinkTask:
     task = FileSink().task()
-    task.start(context, KEYS)
+    task.start(context, keys)
     return task
 
 
@@ -89,12 +90,23 @@ def test_a_batch_that_was_flushed_is_asked_for_no_more(files: Path) -> None:
     assert lines(files) == ["line 0", "line 1", "line 2"]
 
 
+def test_a_file_of_another_writer_is_refused_as_it_is(files: Path) -> None:
+    (files / "out").mkdir()
+    (files / "out" / "lines").write_text("before")
+
+    with pytest.raises(ConnectorError, match=r"lines has 6 bytes .* set file.append to true"):
+        started(MemorySinkContext())
+
+    assert lines(files) == ["before"]
+    assert not (files / "out" / ".lines.offsets").exists()
+
+
 def test_what_stood_in_the_file_before_stays(files: Path) -> None:
     (files / "out").mkdir()
     (files / "out" / "lines").write_text("before")
 
     context = MemorySinkContext()
-    task = started(context)
+    task = started(context, APPENDING)
     task.put(batch(0))
     task.stop()
     run_sink(FileSink(), KEYS, context, [batch(0)])
@@ -112,7 +124,7 @@ def test_a_topic_that_was_made_anew_stops_the_task_however_long_it_is(files: Pat
         task.open([ORDERS])
     task.stop()
     (files / "out" / ".lines.offsets").unlink()
-    run_sink(FileSink(), KEYS, context, [batch(0, 1, 2)])
+    run_sink(FileSink(), APPENDING, context, [batch(0, 1, 2)])
 
     assert lines(files) == ["line 0", "line 1", "line 0", "line 1", "line 2"]
 

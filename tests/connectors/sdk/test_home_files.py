@@ -1,18 +1,18 @@
-"""Nothing outside of `<home>/files` is opened, whatever a config says."""
+"""Nothing outside of `<home>/files` is opened, nor what belongs to writers of tables."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from connectors.plugins.file import places
+from connectors.sdk import home_files
 from connectors.sdk.errors import ConfigError
 
 
 def opened(text: str) -> int:
-    parts = places.parts_of(text)
-    with places.folder_of(parts) as folder:
-        return places.open_file(parts[-1], folder, os.O_RDONLY)
+    parts = home_files.parts_of(text)
+    with home_files.folder_of(parts) as folder:
+        return home_files.open_file(parts[-1], folder, os.O_RDONLY)
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,17 @@ def opened(text: str) -> int:
         "a\0b",
         "x" * 241,
         "a/" * 40,
+        "iceberg.db",
+        "./iceberg.db-wal",
+        "iceberg.db/x",
+        "lake/orders/_samsa/0123456789abcdef/state.json",
+        "lake/orders/_delta_log/00000000000000000000.json",
+        "lake/orders/metadata/v1.metadata.json",
     ],
 )
 def test_a_path_that_leads_elsewhere_is_refused(files: Path, text: str) -> None:
     with pytest.raises(ConfigError):
-        places.parts_of(text)
+        home_files.parts_of(text)
 
 
 def test_an_absolute_path_below_the_folder_is_taken(files: Path) -> None:
@@ -65,7 +71,7 @@ def test_only_plain_files_are_opened(files: Path) -> None:
 
 
 def test_a_key_without_a_file_is_told_that_there_is_no_standard_input() -> None:
-    told = places.problem(None)
+    told = home_files.problem(None)
 
     assert told is not None
     assert "standard input" in told

@@ -1,8 +1,8 @@
-"""Finds the topics that a config reads and writes, and checks its author's rights on them.
+"""Finds the topics and files that a config reads and writes, and checks its author's rights.
 
-A connector uses the home's own client, so its author could read and write topics without having
-the rights. Therefore the author needs the rights on all topics that the config can use; if the
-config does not determine them, on all topics.
+A connector uses the home's own client and opens files as the home's user, so its author could read
+and write them without having the rights. Therefore the author needs the rights on all topics and
+files that the config can use; if the config does not determine them, on all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,10 @@ from connectors import framework_keys as keys
 from connectors import registry
 from connectors.components import names_in
 from connectors.references import has_reference
+from connectors.sdk import checks, home_files
+from connectors.sdk.configs import REQUIRED, Files, Key
 from connectors.sdk.connector import Connector
+from connectors.sdk.errors import ConfigError
 from gateway.access.callers import Caller
 from gateway.access.grants import ANY, Names
 from gateway.access.operations import OPERATIONS, Kind, Operation
@@ -33,24 +36,39 @@ ROUTES: Final = ("Router", "ExtractTopic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """One operation on the topics of a pattern: a name, a prefix with `*`, or `*`."""
+    """One operation on the names of a pattern: a name, a prefix with `*`, or `*`."""
 
     operation: Operation
     pattern: str
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.operation)
+
+
+def kind_of(operation: Operation) -> Kind:
+    """Return the kind of the names that a need with an operation is about."""
+    [kind] = OPERATIONS[operation].kinds
+    return kind
 
 
 def missing_right(
     caller: Caller, cluster: str, plugin: type[Connector], config: Mapping[str, str]
 ) -> str | None:
-    """Return the missing right on a topic for a config, with what to do; None if there is none."""
+    """Return the missing right for a config, with what to do; None if there is none."""
     for need in needs(plugin, config):
-        names = caller.rights.names(need.operation, cluster=cluster, kind=Kind.TOPIC)
+        names = caller.rights.names(need.operation, cluster=cluster, kind=need.kind)
         if not covers(names, need.pattern):
             return _sentence(need)
     return None
 
 
 def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
+    yield from _on_topics(plugin, config)
+    yield from _on_files(plugin, config)
+
+
+def _on_topics(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
     if registry.kind_of(plugin) == "sink":
         yield from _of_sink(config)
         yield from _of_output(plugin, config)
@@ -117,17 +135,38 @@ def _of_output(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[N
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
 
 
+def _on_files(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
+    for key in plugin.definition():
+        if key.files is None:
+            continue
+        operation = Operation.WRITE_FILES if key.files.is_written else Operation.READ_FILES
+        for pattern in _files_of(key, key.files, config.get(key.name, "")):
+            yield Need(operation=operation, pattern=pattern)
+
+
+def _files_of(key: Key, files: Files, text: str) -> list[str]:
+    if has_reference(text):
+        return [ANY]
+    try:
+        value = checks.parse(key, text) if text.strip() else checks.default_of(key)
+        paths = files.paths(value) if value and value is not REQUIRED else ()
+        return [home_files.pattern_of(path, is_folder=files.is_folder) for path in paths]
+    # An error of the config, which its validation reports.
+    except (checks.InvalidValue, ConfigError):
+        return []
+
+
 def _sentence(need: Need) -> str:
-    verb = OPERATIONS[need.operation].verb
+    verb, kind = OPERATIONS[need.operation].verb, need.kind.value
     if need.pattern == ANY:
         return (
-            f"You may not {verb} on all topics, and this config can lead to any of them: name the"
-            " topics in it, or have an admin give you that right"
+            f"You may not {verb} on all {kind}s, and this config can lead to any of them: name the"
+            f" {kind}s in it, or have an admin give you that right"
         )
-    which = f"topic {need.pattern}"
+    which = f"{kind} {need.pattern}"
     if need.pattern.endswith(ANY):
-        which = f"all topics that begin with {need.pattern[:-1]}"
+        which = f"all {kind}s that begin with {need.pattern[:-1]}"
     return (
-        f"You may not {verb} on {which}, which this connector would do: name another topic, or have"
-        " an admin give you that right"
+        f"You may not {verb} on {which}, which this connector would do: name another {kind}, or"
+        " have an admin give you that right"
     )

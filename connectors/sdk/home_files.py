@@ -1,4 +1,4 @@
-"""Opens files below `<home>/files`, and nothing outside of it.
+"""Names and opens files below `<home>/files`, and nothing outside of it.
 
 A config names a file, but its author may not have the rights of the worker. So the path is split,
 and each part is opened in the folder before it without following symbolic links: the file that was
@@ -8,9 +8,10 @@ checked is the one that is opened.
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from connectors.sdk.errors import ConfigError, ConnectorError, RetriableError
@@ -24,6 +25,20 @@ MAX_NAME_BYTES: Final = 240
 # Other users of the host must not read records of topics.
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
+# The catalog of Iceberg tables, at the top; SQLite keeps files with a hyphen and a word beside it.
+CATALOG: Final = "iceberg.db"
+# Folders within tables. Spark and Delta ignore names that begin with `_`.
+NOTES: Final = "_samsa"
+DELTA_LOG: Final = "_delta_log"
+ICEBERG_METADATA: Final = "metadata"
+# What no config may name, since only the writers of tables know what is in it.
+RESERVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        NOTES: "the notes of a job about its table",
+        DELTA_LOG: "the log of a Delta table",
+        ICEBERG_METADATA: "the metadata of an Iceberg table",
+    }
+)
 
 
 def root() -> Path:
@@ -52,7 +67,17 @@ def parts_of(text: str) -> tuple[str, ...]:
             raise ConfigError(
                 f"{part[:80]!r} is no name of a file of at most {MAX_NAME_BYTES} bytes"
             )
+        if part in RESERVED:
+            raise ConfigError(f"{text} has the part {part}, {RESERVED[part]}: give another name")
+    if parts[0] == CATALOG or parts[0].startswith(f"{CATALOG}-"):
+        raise ConfigError(f"{text} is part of the catalog of Iceberg tables: give another name")
     return parts
+
+
+def pattern_of(text: str, *, is_folder: bool) -> str:
+    """Return the pattern of the names that a path stands for, as rights have it."""
+    name = "/".join(parts_of(text))
+    return f"{name}/*" if is_folder else name
 
 
 def problem(text: Any) -> str | None:
