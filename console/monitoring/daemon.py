@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ from console.monitoring.metric_records import Moments, Published
 from console.monitoring.observed import Pair
 from console.monitoring.pages import Pages
 from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
-from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series
+from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series, nothing_known
 from console.monitoring.server import Server
 
 T = TypeVar("T")
@@ -183,8 +183,12 @@ class Daemon:
 
     async def open(self) -> None:
         """Start serving. Raises OSError if a socket or an address is not available."""
-        if self._samples.set_aside:
-            self._log.info("samples.set_aside", reason=self._samples.set_aside)
+        try:
+            await finished(self._samples.open)
+        except SamplesFailed as error:
+            # Everything but history is served meanwhile.
+            self._log.limited("samples.not_opened", reason=str(error))
+        self._log_set_aside()
         await self.server.open_socket(self._settings.socket)
         if self._settings.address is not None:
             host, port = self._settings.address
@@ -330,21 +334,30 @@ class Daemon:
                 block = self._waiting[0]
                 self._writing = block.series()
                 # Between two portions, readers can use the file and other tasks can run.
-                while await self._write_portion(self._writing):  # noqa: ASYNC110 - nothing tells when
+                while block in self._waiting and await self._write_portion():  # noqa: ASYNC110 - nothing tells when
                     await asyncio.sleep(PORTION_SECONDS)
                 # A newer block may have evicted it meanwhile.
                 if self._waiting and self._waiting[0] is block:
                     self._waiting.popleft()
                 self._writing = None
 
-    async def _write_portion(self, series: Iterator[Finished]) -> bool:
-        """Write a portion; return whether there may be more."""
-        portion = list(islice(series, PORTION))
+    def _log_set_aside(self) -> None:
+        reason, self._samples.set_aside = self._samples.set_aside, ""
+        if reason:
+            self._log.info("samples.set_aside", reason=reason)
+
+    async def _write_portion(self) -> bool:
+        """Write a portion; return whether there may be more: a refused one is written again."""
+        assert self._writing is not None, "no block is being written"
+        portion = list(islice(self._writing, PORTION))
         try:
             async with self._file:
                 await finished(lambda: self._samples.add(portion))
         except SamplesFailed as error:
             self._log.limited("samples.not_written", reason=str(error))
+            self._writing = chain(portion, self._writing)
+            return True
+        self._log_set_aside()
         return len(portion) == PORTION
 
     async def _prune(self) -> None:
@@ -362,10 +375,14 @@ class Daemon:
         self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int
     ) -> Series:
         """Return the samples of the file, followed by those that are only in memory yet."""
-        async with self._file:
-            found = await finished(
-                lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
-            )
+        try:
+            async with self._file:
+                found = await finished(
+                    lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
+                )
+        except SamplesFailed as error:
+            self._log.limited("samples.not_read", reason=str(error))
+            found = nothing_known(start_s, end_s)
         place = KINDS[kind].metrics.index(metric)
         samples = list(found.samples)
         ring = self.collector.rings[kind]

@@ -1,8 +1,8 @@
 """Stores series in a file: ten-second samples for six hours, minute samples for seven days.
 
 Only one process opens the file, so it needs none of the turns that writers of the other databases
-take (ADR 0031). Its content is not worth the cost of making it safe: a file that cannot be read is
-set aside, and a new one is created.
+take (ADR 0031). Its content is not worth the cost of making it safe: a damaged file is set aside,
+and a new one is created. While another program holds it, or the disk is full, each use tries again.
 """
 
 import json
@@ -28,6 +28,8 @@ MAX_BYTES: Final = 2 * 1024**3
 # A full file is pruned to this share of its limit.
 ROOM: Final = 0.9
 FORMAT: Final = 1
+# How long a call waits for another program's lock; callers try again, and readers wait behind them.
+LOCK_S: Final = 1.0
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS series (
@@ -44,6 +46,10 @@ ON CONFLICT (step, hour, series) DO UPDATE SET data = CAST(data || excluded.data
 
 class SamplesFailed(Exception):
     """The file could not be written or read; the message says why."""
+
+
+class OtherFormat(sqlite3.DatabaseError):
+    """The file was written by another release."""
 
 
 @contextmanager
@@ -63,6 +69,14 @@ class Series:
     samples: list[float]
 
 
+def nothing_known(start_s: int, end_s: int, step_s: int = FINE_S) -> Series:
+    """Return a series that is one gap."""
+    start_s -= start_s % step_s
+    return Series(
+        start_s=start_s, step_s=step_s, samples=[math.nan] * max(0, -(-(end_s - start_s) // step_s))
+    )
+
+
 class Samples:
     """The file of samples. Thread-safe: a call may still run after its caller was cancelled.
 
@@ -71,15 +85,21 @@ class Samples:
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
-        self.set_aside = ""  # why the file of an earlier run could not be read
+        self.set_aside = ""  # why the file of an earlier run could not be read; for the log
         self._max_bytes = max_bytes
         self._ids: dict[tuple[str, Name], int] = {}
         self._turn = threading.RLock()
-        self._database = self._open()
+        self._database: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        """Open the file now; SamplesFailed if that is refused, and the next use tries again."""
+        with self._turn, told_as_failure(self.path):
+            self._connection()
 
     def close(self) -> None:
         with self._turn:
-            self._database.close()
+            if self._database is not None:
+                self._database.close()
 
     def add(self, blocks: Iterable[Finished]) -> int:
         """Write blocks in one transaction; return how many."""
@@ -92,9 +112,9 @@ class Samples:
                 raise
 
     def _add(self, blocks: Iterable[Finished]) -> int:
-        with told_as_failure(self.path), self._database:
+        with told_as_failure(self.path), self._connection():
             rows = [row for block in blocks for row in self._rows(block)]
-            self._database.executemany(APPEND, rows)
+            self._connection().executemany(APPEND, rows)
         return len(rows) // len(KEPT_S)
 
     def read(self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int) -> Series:
@@ -103,11 +123,11 @@ class Samples:
         oldest = end_s - KEPT_S[FINE_S]
         with self._turn, told_as_failure(self.path):
             step_s = FINE_S if start_s >= oldest and self._has(FINE_S, start_s) else COARSE_S
-            start_s -= start_s % step_s
-            samples = [math.nan] * max(0, -(-(end_s - start_s) // step_s))
-            for at_s, value in self._stored(kind, name, place, step_s, start_s, end_s):
-                samples[(at_s - start_s) // step_s] = value
-        return Series(start_s=start_s, step_s=step_s, samples=samples)
+            found = nothing_known(start_s, end_s, step_s)
+            stored = self._stored(kind, name, place, step_s, found.start_s, end_s)
+            for at_s, value in stored:
+                found.samples[(at_s - found.start_s) // step_s] = value
+        return found
 
     def prune(self, now_s: int) -> None:
         """Delete expired samples, and the oldest of the finest resolution if the file is full."""
@@ -115,17 +135,17 @@ class Samples:
             self._prune(now_s)
 
     def _prune(self, now_s: int) -> None:
-        with self._database:
+        with self._connection():
             for step_s, kept_s in KEPT_S.items():
-                self._database.execute(
+                self._connection().execute(
                     "DELETE FROM samples WHERE step = ? AND hour < ?",
                     (step_s, (now_s - kept_s) // HOUR_S),
                 )
         if self.used_bytes() > self._max_bytes * ROOM:
             for step_s in KEPT_S:
                 self._make_room(step_s)
-        with self._database:
-            self._database.execute(
+        with self._connection():
+            self._connection().execute(
                 "DELETE FROM series WHERE id NOT IN (SELECT DISTINCT series FROM samples)"
             )
         self._ids.clear()
@@ -134,21 +154,23 @@ class Samples:
         """Return the bytes of the file that are in use."""
         with self._turn:
             numbers = [
-                self._database.execute(f"PRAGMA {name}").fetchone()[0]
+                self._connection().execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("page_count", "freelist_count", "page_size")
             ]
         return int((numbers[0] - numbers[1]) * numbers[2])
 
     def _make_room(self, step_s: int) -> None:
         """Delete hours of one resolution, oldest first, until the file is small enough."""
-        hours = self._database.execute(
-            "SELECT DISTINCT hour FROM samples WHERE step = ? ORDER BY hour", (step_s,)
-        ).fetchall()
+        hours = (
+            self._connection()
+            .execute("SELECT DISTINCT hour FROM samples WHERE step = ? ORDER BY hour", (step_s,))
+            .fetchall()
+        )
         for (hour,) in hours:
             if self.used_bytes() <= self._max_bytes * ROOM:
                 return
-            with self._database:
-                self._database.execute(
+            with self._connection():
+                self._connection().execute(
                     "DELETE FROM samples WHERE step = ? AND hour = ?", (step_s, hour)
                 )
 
@@ -168,7 +190,7 @@ class Samples:
         key = (kind, name)
         if key not in self._ids:
             written = json.dumps(name)
-            self._database.execute(
+            self._connection().execute(
                 "INSERT OR IGNORE INTO series (kind, name) VALUES (?, ?)", (kind, written)
             )
             found = self._find(kind, name)
@@ -177,17 +199,19 @@ class Samples:
         return self._ids[key]
 
     def _find(self, kind: str, name: Name) -> int | None:
-        row = self._database.execute(
-            "SELECT id FROM series WHERE kind = ? AND name = ?", (kind, json.dumps(name))
-        ).fetchone()
+        row = (
+            self._connection()
+            .execute("SELECT id FROM series WHERE kind = ? AND name = ?", (kind, json.dumps(name)))
+            .fetchone()
+        )
         return None if row is None else int(row[0])
 
     def _has(self, step_s: int, start_s: int) -> bool:
         """Tell whether a resolution covers the requested time, or reaches back as far as any."""
         oldest, coarsest = (
-            self._database.execute(
-                "SELECT min(hour) FROM samples WHERE step = ?", (resolution,)
-            ).fetchone()[0]
+            self._connection()
+            .execute("SELECT min(hour) FROM samples WHERE step = ?", (resolution,))
+            .fetchone()[0]
             for resolution in (step_s, COARSE_S)
         )
         if oldest is None:
@@ -198,7 +222,7 @@ class Samples:
         self, kind: str, name: Name, metric: int, step_s: int, start_s: int, end_s: int
     ) -> Iterator[tuple[int, float]]:
         series = self._find(kind, name)
-        found = self._database.execute(
+        found = self._connection().execute(
             "SELECT hour, data FROM samples WHERE step = ? AND hour BETWEEN ? AND ? AND series = ?",
             (step_s, start_s // HOUR_S, end_s // HOUR_S, series),
         )
@@ -213,36 +237,59 @@ class Samples:
 
     # --- the file ------------------------------------------------------------------------------
 
-    def _open(self) -> sqlite3.Connection:
-        try:
-            return self._opened()
-        except sqlite3.DatabaseError as error:
-            self.set_aside = str(error)
-            aside = self.path.with_name(f"{self.path.name}.damaged")
-            self.path.replace(aside)
-            for suffix in ("-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-            return self._opened()
+    def _connection(self) -> sqlite3.Connection:
+        """Return the open file; open it if another program or a full disk refused that before."""
+        if self._database is None:
+            try:
+                self._database = self._opened()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._set_aside(str(error))
+                self._database = self._opened()
+        return self._database
+
+    def _set_aside(self, reason: str) -> None:
+        """Rename a damaged file and its log, over no earlier one."""
+        aside, number = self.path.with_name(f"{self.path.name}.damaged"), 1
+        while aside.exists():
+            number += 1
+            aside = self.path.with_name(f"{self.path.name}.damaged-{number}")
+        self.path.replace(aside)
+        with suppress(FileNotFoundError):
+            self.path.with_name(f"{self.path.name}-wal").replace(f"{aside}-wal")
+        self.path.with_name(f"{self.path.name}-shm").unlink(missing_ok=True)
+        self.set_aside = f"{reason}; it is kept as {aside.name}"
 
     def _opened(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=LOCK_S, check_same_thread=False)
         try:
-            database.execute("PRAGMA journal_mode = WAL")
+            if self._format(database) != FORMAT:
+                database.execute("PRAGMA journal_mode = WAL")
+                database.executescript(TABLES)
+                database.execute(f"PRAGMA user_version = {FORMAT}")
             # A power failure may lose the last minutes, but does not corrupt the file.
             database.execute("PRAGMA synchronous = NORMAL")
-            self._require_format(database)
-            database.executescript(TABLES)
-            database.execute(f"PRAGMA user_version = {FORMAT}")
         except sqlite3.Error:
             database.close()
             raise
         return database
 
-    def _require_format(self, database: sqlite3.Connection) -> None:
+    def _format(self, database: sqlite3.Connection) -> int:
         with closing(database.execute("PRAGMA user_version")) as asked:
-            version = asked.fetchone()[0]
+            version: int = asked.fetchone()[0]
         if version not in {0, FORMAT}:
-            raise sqlite3.DatabaseError(f"{self.path} is of format {version}, not {FORMAT}")
+            raise OtherFormat(f"{self.path} is of format {version}, not {FORMAT}")
+        return version
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Tell whether the file itself is at fault: not so with a lock, a full disk or a bad mode."""
+    if isinstance(error, OtherFormat):
+        return True
+    # The first byte of a code is the error, the others are its details.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 assert HOUR_S % BLOCK_S == 0, "no block lies in two hours"

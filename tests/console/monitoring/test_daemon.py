@@ -5,11 +5,12 @@ import json
 import math
 import os
 import re
+import sqlite3
 import stat
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -383,16 +384,17 @@ def test_prometheus_discovers_the_inspection_ports_of_brokers(tmp_path: Path) ->
     asyncio.run(story())
 
 
-def test_a_stop_writes_what_is_only_in_memory_and_a_start_reads_it(tmp_path: Path) -> None:
-    async def series(settings: Settings, **query: str | int) -> Any:
-        wanted = "&".join(f"{key}={value}" for key, value in query.items())
-        answer = await raw(
-            settings, f"GET /series?{wanted} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        )
-        assert b" 200 " in answer
-        body = answer.split(b"\r\n\r\n", 1)[1]
-        return json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+async def series(settings: Settings, **query: str | int) -> Any:
+    wanted = "&".join(f"{key}={value}" for key, value in query.items())
+    answer = await raw(
+        settings, f"GET /series?{wanted} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    assert b" 200 " in answer
+    body = answer.split(b"\r\n\r\n", 1)[1]
+    return json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
 
+
+def test_a_stop_writes_what_is_only_in_memory_and_a_start_reads_it(tmp_path: Path) -> None:
     async def story() -> None:
         settings = told_settings(tmp_path)
         now_s = int(time.time())
@@ -496,3 +498,24 @@ def test_a_mirror_refuses_a_collector_of_another_release(
             follower.close()
 
     asyncio.run(story())
+
+
+def test_a_file_that_another_program_holds_keeps_nothing_but_history_back(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = told_settings(tmp_path)
+        now_s = int(time.time())
+        query: dict[str, str | int] = {"kind": "cluster", "metric": "lag", "from": now_s - 600}
+        query["to"] = now_s + 60
+        with closing(sqlite3.connect(settings.samples, isolation_level=None)) as holder:
+            # Of a file that is not in WAL mode, which also keeps readers away.
+            holder.execute("BEGIN EXCLUSIVE")
+            async with running(settings, Told()) as daemon:
+                await until(lambda: not daemon.not_ready)
+                daemon.collector.rings["cluster"].set(("",), (1.0, 2.0, 3.0, 4.0, 5.0, 77.0))
+                daemon.collector.sample(daemon.now_ms())
+                assert 77.0 in (await series(settings, **query))["samples"]
+                holder.rollback()
+
+    asyncio.run(story())
+
+    assert not list(tmp_path.glob("*.damaged*"))

@@ -1,9 +1,11 @@
 """Series in memory and in the collector's file."""
 
 import math
+import sqlite3
 import threading
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,12 @@ def lags_of(
     return found.step_s, found.samples
 
 
+def rows(file: Samples, statement: str) -> list[tuple[int, ...]]:
+    """What another program finds in the file, or changes."""
+    with closing(sqlite3.connect(file.path)) as database, database:
+        return database.execute(statement).fetchall()
+
+
 def test_blocks_of_an_hour_lie_in_one_row_and_are_read_in_order(opened: Opener) -> None:
     file = opened()
     file.add([lag_block(HOUR, [float(n) for n in range(BLOCK_STEPS)])])
@@ -53,7 +61,7 @@ def test_blocks_of_an_hour_lie_in_one_row_and_are_read_in_order(opened: Opener) 
 
     assert step_s == 10
     assert found == [*map(float, range(BLOCK_STEPS)), *[100.0] * BLOCK_STEPS]
-    assert file._database.execute("SELECT count(*) FROM samples").fetchone() == (2,)  # noqa: SLF001
+    assert rows(file, "SELECT count(*) FROM samples") == [(2,)]
 
 
 def test_a_gap_is_read_as_a_gap(opened: Opener) -> None:
@@ -86,7 +94,7 @@ def test_what_is_too_old_is_deleted_and_the_finest_sooner(opened: Opener) -> Non
 
     file.prune(HOUR + 8 * 24 * HOUR_S)
     assert all(math.isnan(value) for value in lags_of(file, HOUR, HOUR + BLOCK_S)[1])
-    assert file._database.execute("SELECT count(*) FROM series").fetchone() == (0,)  # noqa: SLF001
+    assert rows(file, "SELECT count(*) FROM series") == [(0,)]
 
 
 def test_a_full_file_gives_up_the_finest_first(opened: Opener) -> None:
@@ -100,30 +108,72 @@ def test_a_full_file_gives_up_the_finest_first(opened: Opener) -> None:
     file.prune(HOUR + 4 * HOUR_S)
 
     assert file.used_bytes() <= 400_000
-    hours = dict(
-        file._database.execute(  # noqa: SLF001 - what has been kept
-            "SELECT step, count(DISTINCT hour) FROM samples GROUP BY step"
-        ).fetchall()
-    )
+    found = rows(file, "SELECT step, count(DISTINCT hour) FROM samples GROUP BY step")
+    hours = {step: number for step, number in found}  # noqa: C416 - `dict` takes no such tuples
     assert hours[60] == 4
     assert hours.get(10, 0) < 4
 
 
-def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path, opened: Opener) -> None:
+def test_a_damaged_file_is_set_aside_over_no_earlier_one(tmp_path: Path) -> None:
     path = tmp_path / "samples.db"
-    path.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+    for name in ("samples.db.damaged", "samples.db.damaged-2"):
+        path.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+        file = Samples(path)
 
+        file.open()
+
+        assert "not a database" in file.set_aside
+        assert name in file.set_aside
+        assert path.with_name(name).read_bytes().startswith(b"this is no database")
+        assert file.add([lag_block(HOUR, [1.0])]) == 1
+        file.close()
+
+
+def test_a_file_that_another_program_holds_is_waited_for_and_kept(
+    tmp_path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples_module, "LOCK_S", 0.0)
+    opened().add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
+    with closing(sqlite3.connect(tmp_path / "samples.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        file = opened()
+
+        file.open()
+
+        with pytest.raises(SamplesFailed, match="locked"):
+            file.add([lag_block(HOUR + BLOCK_S, [2.0] * BLOCK_STEPS)])
+    file.add([lag_block(HOUR + BLOCK_S, [2.0] * BLOCK_STEPS)])
+    assert file.set_aside == ""
+    _step, found = lags_of(file, HOUR, HOUR + 2 * BLOCK_S)
+    assert found == [1.0] * BLOCK_STEPS + [2.0] * BLOCK_STEPS
+
+
+@pytest.mark.parametrize("code", ["SQLITE_FULL", "SQLITE_BUSY", "SQLITE_IOERR_SHMSIZE"])
+def test_a_file_that_cannot_be_opened_now_is_opened_by_a_later_use(
+    tmp_path: Path, opened: Opener, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    opened().add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
     file = opened()
+    refusal = sqlite3.OperationalError("not now")
+    refusal.sqlite_errorcode = getattr(sqlite3, code)
 
-    assert "not a database" in file.set_aside
-    assert path.with_name("samples.db.damaged").exists()
-    assert file.add([lag_block(HOUR, [1.0])]) == 1
+    def refuse(*_place: object, **_options: object) -> sqlite3.Connection:
+        raise refusal
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", refuse)
+        with pytest.raises(SamplesFailed, match="not now"):
+            file.open()
+
+    assert lags_of(file, HOUR, HOUR + BLOCK_S)[1] == [1.0] * BLOCK_STEPS
+    assert file.set_aside == ""
+    assert not list(tmp_path.glob("*.damaged*"))
 
 
 def test_a_row_that_is_damaged_is_a_gap(opened: Opener) -> None:
     file = opened()
     file.add([lag_block(HOUR, [1.0] * BLOCK_STEPS)])
-    file._database.execute("UPDATE samples SET data = x'0000ffff01'")  # noqa: SLF001
+    rows(file, "UPDATE samples SET data = x'0000ffff01'")
 
     assert all(math.isnan(value) for value in lags_of(file, HOUR, HOUR + BLOCK_S)[1])
 
