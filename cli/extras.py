@@ -1,4 +1,4 @@
-"""Defines what tests need besides Python packages: how to detect, install and report it.
+"""Defines what tests need besides the packages of every run: how to detect, install and report it.
 
 Debian packages are installed only as root, as on a new CI machine; other users are shown the
 command, and these tests are skipped. tests/extras.py reads the same table.
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,9 @@ JAVA_AT_LEAST = 17
 NODE = {"node": "nodejs", "npm": "npm"}
 KAFKAJS = NodePackages(ROOT / "tests" / "interop" / "clients" / "kafkajs")
 AXE = NodePackages(ROOT / "tests" / "browser" / "axe")
+SPARK_PACKAGES = frozenset(
+    {"deltalake", "grpc", "numpy", "pandas", "pyiceberg", "pyspark", "sqlalchemy"}
+)
 # apt-get itself retries; this only limits a mirror that answers but sends nothing.
 APT_SECONDS = 600
 
@@ -41,9 +44,11 @@ class Extra:
     missing: str
     # Whether CI must have it. Not for optional parts from a registry.
     is_required: bool = True
-    # Whether it is a browser, a JVM or a foreign server: tests with one take long and seldom
-    # change, so `./samsa test` without arguments leaves them to CI.
+    # Whether it is a browser, a JVM, or a foreign client or server: tests with one take long and
+    # seldom change, so `./samsa test` without files leaves them to CI.
     is_foreign: bool = False
+    # What Python can import only with it.
+    packages: frozenset[str] = frozenset()
 
 
 def has_java() -> bool:
@@ -230,6 +235,7 @@ EXTRAS = {
             is_here=has_pyarrow,
             ensure=ensure_pyarrow,
             missing="no pyarrow: ./samsa extras install parquet",
+            packages=frozenset({"pyarrow"}),
         ),
         Extra(
             name="spark",
@@ -237,6 +243,7 @@ EXTRAS = {
             ensure=ensure_spark,
             missing="no Spark: ./samsa extras install spark",
             is_foreign=True,
+            packages=SPARK_PACKAGES,
         ),
         Extra(
             name="spark-classes",
@@ -257,6 +264,7 @@ EXTRAS = {
             is_here=lambda: shutil.which("kcat") is not None,
             ensure=ensure_kcat,
             missing="no kcat: as root, apt install kcat",
+            is_foreign=True,
         ),
         Extra(
             name="openssl",
@@ -275,7 +283,8 @@ EXTRAS = {
             is_here=has_kafkajs,
             ensure=ensure_kafkajs,
             missing="no kafkajs: as root, apt install --no-install-recommends nodejs npm; "
-            "then ./samsa test",
+            "then CI=true ./samsa test",
+            is_foreign=True,
         ),
         Extra(
             name="chromium",
@@ -350,12 +359,11 @@ def is_owed() -> bool:
     return os.environ.get("CI") == "true" and os.geteuid() == 0
 
 
-def ensure_extras(*, with_foreign: bool = True) -> bool:
-    """Install what is missing; return whether the tests may start."""
+def ensure_extras(names: Collection[str]) -> bool:
+    """Install what is missing of these; return whether the tests may start."""
     complete = True
-    for extra in EXTRAS.values():
-        if extra.is_foreign and not with_foreign:
-            continue
+    for name in names:
+        extra = EXTRAS[name]
         try:
             extra.ensure()
         except InstallError as error:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,8 +20,9 @@ from typing import Any, Final
 import click
 
 from cli.environment import ROOT, Environment
-from cli.extras import ensure_extras
+from cli.extras import EXTRAS, ensure_extras
 from cli.installer import InstallError
+from cli.rewritten import rewrite_tests
 
 # pytest's exit codes without a failure: all passed; none selected.
 PASSED, NOTHING_SELECTED = 0, 5
@@ -54,7 +55,8 @@ def test(
 ) -> None:
     """Run the tests, or those that pytest's ARGUMENTS select.
 
-    Where no file is named, what needs a browser, a JVM or a foreign server is left to CI=true.
+    Where no file is named, campaigns and what needs a browser, a JVM, or a foreign client or server
+    are left to CI=true.
     """
     if since is not None and not is_affected:
         raise click.UsageError("--since says where a change began, which --affected asks for")
@@ -62,9 +64,16 @@ def test(
         Environment().ensure("test")
     except InstallError as error:
         raise click.ClickException(str(error)) from error
-    is_desk = os.environ.get("CI") != "true" and (is_affected or not arguments)
-    if not ensure_extras(with_foreign=not is_desk):
+    has_places = any(Path(each.partition("::")[0]).exists() for each in arguments)
+    is_desk = os.environ.get("CI") != "true" and (is_affected or not has_places)
+    if is_desk:
+        wanted: Collection[str] = [name for name in EXTRAS if not EXTRAS[name].is_foreign]
+    else:
+        wanted = needed(arguments) if has_places else EXTRAS
+    if not ensure_extras(wanted):
         raise click.ClickException("CI as root must have everything the tests need")
+    if not has_places and not is_affected:
+        rewrite_tests()
     # tests/scale.py reads them in child processes.
     os.environ |= {"SAMSA_DESK": "1"} if is_desk else {}
     os.environ |= {"SAMSA_LONG": "1"} if is_long else {}
@@ -92,13 +101,31 @@ def affected(since: str | None) -> Mapping[str, Sequence[str]]:
     return {**choice, "places": [str(ROOT / place) for place in choice["places"]]}
 
 
-def run_pytest(arguments: Sequence[str]) -> int:
+def needed(arguments: Sequence[str]) -> list[str]:
+    """Return the extras that the selected tests need, without running them."""
+    if all(extra.is_here() for extra in EXTRAS.values()):
+        return []
+    with tempfile.TemporaryDirectory(prefix="samsa-test-") as folder:
+        outcome = Path(folder, "outcome.json")
+        run_pytest([*arguments, "--collect-only", "-q", f"--outcome={outcome}"], is_shown=False)
+        if not outcome.exists():
+            # A wrong option, which the run itself reports.
+            return []
+        told: Mapping[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+    return [name for name in EXTRAS if name in told["needs"]]
+
+
+def run_pytest(arguments: Sequence[str], *, is_shown: bool = True) -> int:
     """Run pytest in the user's folder, since file names among its arguments refer to it."""
     # Hypothesis would create its folder there, too.
     environment = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"), **os.environ}
     project = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", *PLUGINS]
     command = [sys.executable, "-P", "-m", "pytest", *project, *arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
+    if is_shown:
+        return subprocess.run(command, env=environment, check=False).returncode
+    # With CI=true, a missing extra is an error of the file that needs it.
+    environment.pop("CI", None)
+    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +137,8 @@ class Part:
     slowest: Sequence[tuple[str, float]] = ()
     # The ids of selected tests that must run alone, and did not run.
     alone: Sequence[str] = ()
-    # The number of tests left out because they need more than this machine's Python.
-    foreign: int = 0
+    # The number of tests left out because they need more than this machine's Python or patience.
+    left_out: int = 0
     is_stopped: bool = False
 
 
@@ -151,7 +178,7 @@ def run_part(arguments: Sequence[str], outcome: Path) -> Part:
         counts=Counter(told["counts"]),
         slowest=[(name, seconds) for name, seconds in told["slowest"]],
         alone=told["alone"],
-        foreign=told["foreign"],
+        left_out=told["left_out"],
         is_stopped=told["is_stopped"] or code == INTERRUPTED,
     )
 
@@ -163,10 +190,11 @@ def tell(parts: Sequence[Part], seconds: float) -> None:
         click.echo("the slowest:")
         for name, took in slowest[:SLOWEST_SHOWN]:
             click.echo(f"{took:8.1f} s  {name}")
-    if parts[0].foreign:
+    if parts[0].left_out:
         click.echo(
-            f"left out: {parts[0].foreign} tests that need a browser, a JVM or a foreign server;"
-            " CI=true ./samsa test runs them, and so does naming their files"
+            f"left out: {parts[0].left_out} campaigns and tests that need a browser, a JVM, or a"
+            " foreign client or server; CI=true ./samsa test runs them, and so does naming their"
+            " files"
         )
     totals = sum((part.counts for part in parts), Counter[str]())
     click.echo(

@@ -56,7 +56,7 @@ def test_at_the_desk_a_missing_extra_is_said_and_the_tests_start(
     one_extra(refuse)
     monkeypatch.delenv("CI", raising=False)
 
-    assert ensure_extras()
+    assert ensure_extras(extras.EXTRAS)
     assert capsys.readouterr().err == "no x: get x\n  (only root may)\n"
 
 
@@ -72,7 +72,7 @@ def test_in_ci_root_must_have_every_extra(
     monkeypatch.setenv("CI", "true")
     monkeypatch.setattr(os, "geteuid", lambda: user)
 
-    assert ensure_extras() == may_start
+    assert ensure_extras(extras.EXTRAS) == may_start
 
 
 def test_in_ci_root_goes_without_what_is_not_required(
@@ -85,17 +85,5 @@ def test_in_ci_root_goes_without_what_is_not_required(
     monkeypatch.setenv("CI", "true")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
-    assert ensure_extras()
+    assert ensure_extras(extras.EXTRAS)
     assert capsys.readouterr().err == "no x: get x\n  (only root may)\n"
-
-
-def test_what_is_foreign_is_not_installed_where_it_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    extra = Extra(
-        name="x", is_here=lambda: False, ensure=refuse, missing="no x: get x", is_foreign=True
-    )
-    monkeypatch.setattr(extras, "EXTRAS", {"x": extra})
-
-    assert ensure_extras(with_foreign=False)
-    assert capsys.readouterr().err == ""

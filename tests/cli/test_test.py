@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cli.test import INTERRUPTED, Part, run, run_part, run_pytest, tell
+from cli.extras import EXTRAS
+from cli.test import INTERRUPTED, Part, needed, run, run_part, run_pytest, tell
 
 # A test in the user's folder that passes under the project's own settings only.
 PROBE = """
@@ -45,7 +47,7 @@ class FakePytest:
         self.calls: list[list[str]] = []
         self.lists: list[object] = []
 
-    def __call__(self, arguments: list[str]) -> int:
+    def __call__(self, arguments: list[str], *, is_shown: bool = True) -> int:
         options = dict(argument.split("=") for argument in arguments if "=" in argument)
         self.calls.append([argument for argument in arguments if "=" not in argument])
         if "--alone" in options:
@@ -58,7 +60,7 @@ class FakePytest:
 
 def outcome(*, passed: int = 0, failed: int = 0, skipped: int = 0, **told: object) -> dict:
     counts = {"passed": passed, "failed": failed, "skipped": skipped}
-    rest = {"alone": [], "foreign": 0, "slowest": [], "is_stopped": False}
+    rest = {"alone": [], "left_out": 0, "needs": [], "slowest": [], "is_stopped": False}
     return {"counts": counts, **rest, **told}
 
 
@@ -139,7 +141,7 @@ def test_a_long_run_ends_with_its_slowest_tests_and_what_was_left_out(
 ) -> None:
     slow = [(f"a.py::test_{number}", float(number)) for number in range(11, 0, -1)]
     parts = [
-        Part(code=0, counts=Counter(passed=20), slowest=slow, foreign=3),
+        Part(code=0, counts=Counter(passed=20), slowest=slow, left_out=3),
         Part(code=0, counts=Counter(passed=1), slowest=[("b.py::test_speed", 99.0)]),
     ]
 
@@ -149,5 +151,35 @@ def test_a_long_run_ends_with_its_slowest_tests_and_what_was_left_out(
     assert lines[0] == "the slowest:"
     assert lines[1:3] == ["    99.0 s  b.py::test_speed", "    11.0 s  a.py::test_11"]
     assert len(lines) == 13
-    assert lines[-2].startswith("left out: 3 tests that need a browser, a JVM or a foreign server")
+    assert lines[-2].startswith("left out: 3 campaigns and tests that need a browser")
     assert lines[-1] == "21 passed, 0 failed, 0 skipped in 240.0 s"
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = {name: replace(extra, is_here=lambda: False) for name, extra in EXTRAS.items()}
+    monkeypatch.setattr("cli.test.EXTRAS", bare)
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_named_files_need_only_what_their_tests_require(fake: FakePytest) -> None:
+    fake.outcomes = [(0, outcome(passed=0, needs=["kcat", "java"]))]
+
+    assert needed(["tests/x.py"]) == ["java", "kcat"]
+    assert fake.calls == [["tests/x.py", "--collect-only", "-q"]]
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_selection_that_cannot_be_collected_needs_nothing(fake: FakePytest) -> None:
+    fake.outcomes = [(4, None)]
+
+    assert needed(["--no-such-option"]) == []
+
+
+def test_nothing_is_collected_first_where_everything_is_installed(
+    fake: FakePytest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.test.EXTRAS", {})
+
+    assert needed(["tests/x.py"]) == []
+    assert fake.calls == []

@@ -19,7 +19,7 @@ from tests.interop.clients.confluent import ConfluentClient
 from tests.oracles.confluent_client import QUIET, create_topic
 from tests.scale import count
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20_261_121
 ROUNDS = count(3, 3, long=30)

@@ -25,7 +25,7 @@ from tests.fakes.rest_door import CLUSTER, Duplex
 from tests.gateway.rest.produce.stage import Stage, on_loop, records_of
 from tests.scale import count
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROUNDS = count(2, 2, long=20)
 RECORDS = 20_000

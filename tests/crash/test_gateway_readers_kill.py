@@ -15,7 +15,7 @@ from tests.cluster import running_cluster
 from tests.gateway.ws.site import Client, Site, run, write
 from tests.scale import count
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROUNDS = count(1, 1, long=20)
 # Written before the broker is killed, and after it has come back.

@@ -35,6 +35,7 @@ from tests.raw_groups import Coordinated, GroupError, coordinator, patiently
 from tests.scale import count
 
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.slow,
     pytest.mark.timeout(900),
     # One worker for all of the file, so that its cluster runs once.

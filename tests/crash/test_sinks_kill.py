@@ -22,7 +22,7 @@ from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.fakes.web_server import WebServer
 from tests.scale import count
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLS: Final = count(2, 2, long=10)
 PARTITIONS: Final = 2

@@ -21,7 +21,7 @@ from tests.interop.homes import BROKERS, DEFAULTS, shared_bootstrap
 from tests.scale import IS_LONG
 from tests.suite.shared import unique_name
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.campaign, pytest.mark.interop, pytest.mark.slow]
 
 long_only = pytest.mark.skipif(not IS_LONG, reason="this one is told in a long run only")
 

@@ -26,7 +26,7 @@ from tests.interop.homes import shared_bootstrap
 from tests.oracles.confluent_client import QUIET, SECONDS
 from tests.scale import IS_LONG
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.campaign, pytest.mark.interop, pytest.mark.slow]
 
 long_only = pytest.mark.skipif(not IS_LONG, reason="this one is told in a long run only")
 # Of each member: so slow that a step is over before the next tenth has been read.

@@ -25,7 +25,7 @@ LIMITS = {
 }
 WORKS = {(work.kind, work.name): work for work in (*bench.PRODUCE, *bench.FETCH, *bench.VERSIONS)}
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.campaign, pytest.mark.alone, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from bench.processes import Process
 from tests.cluster import running_cluster
 from tests.scale import count
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 TOPIC = "fast"
 SECONDS = count(6, 15, long=60)

@@ -35,7 +35,7 @@ CROWD = 1_000
 # What a process takes of the kernel at once, whatever for.
 PAGES_MB = 3
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.campaign, pytest.mark.alone, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.fakes.listener import until
 from tests.scale import count
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.campaign, pytest.mark.slow]
 
 # What other programs on the machine may add to a time.
 ROOM = 2

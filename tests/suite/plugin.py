@@ -7,7 +7,7 @@ Tests that measure time do not run in workers, where others run beside them: the
 import gc
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from heapq import nlargest
 from operator import itemgetter
@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from cli import durations
-from cli.extras import EXTRAS
+from cli.extras import EXTRAS, is_owed
 from tests.extras import missing
 from tests.scale import IS_DESK
 from tests.suite.folders import write_to_memory
@@ -47,7 +47,9 @@ class Run:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         # The ids of tests that wait for a run of their own, and how many the desk leaves out.
         self.alone: list[str] = []
-        self.foreign = 0
+        self.left_out = 0
+        # The extras that the selected tests need.
+        self.needs: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
@@ -57,12 +59,12 @@ class Run:
         # Every worker collects the same; one that died has told nothing.
         told = getattr(node, "workeroutput", {})
         self.alone = told.get("alone", self.alone)
-        self.foreign = told.get("foreign", self.foreign)
+        self.left_out = told.get("left_out", self.left_out)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if is_worker(self.config):
-            told = {"alone": self.alone, "foreign": self.foreign}
+            told = {"alone": self.alone, "left_out": self.left_out}
             self.config.workeroutput.update(told)  # type: ignore[attr-defined]
             return
         self.stop_services(session)
@@ -94,7 +96,8 @@ class Run:
         return {
             "counts": counts,
             "alone": self.alone,
-            "foreign": self.foreign,
+            "left_out": self.left_out,
+            "needs": sorted(self.needs),
             "slowest": nlargest(SLOWEST_TOLD, self.seconds.items(), key=itemgetter(1)),
             "is_stopped": bool(limit) and counts["failed"] >= limit,
         }
@@ -144,6 +147,40 @@ def listed(config: pytest.Config) -> frozenset[str] | None:
     return None if file is None else frozenset(json.loads(Path(file).read_text("utf-8")))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Leave out a file that imports the packages of an extra which is not installed."""
+    report = yield
+    name = extra_of_failure(report)
+    if name is None or (EXTRAS[name].is_required and is_owed()):
+        return report
+    run = collector.config.stash[RUN]
+    run.needs.add(name)
+    report.result = []
+    # Else pytest would take the failure for one to debug.
+    report.__dict__.pop("call", None)
+    if IS_DESK:
+        run.left_out += durations.count_tests(collector.path)
+        report.outcome, report.longrepr = "passed", None
+    else:
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, EXTRAS[name].missing)
+    return report
+
+
+def extra_of_failure(report: pytest.CollectReport) -> str | None:
+    """Return the extra that is not installed and brings what a file could not import."""
+    call = report.__dict__.get("call")
+    if not report.failed or call is None or call.excinfo is None:
+        return None
+    cause = call.excinfo.value.__cause__
+    package = cause.name if isinstance(cause, ModuleNotFoundError) and cause.name else ""
+    found = (name for name, extra in EXTRAS.items() if package.partition(".")[0] in extra.packages)
+    return next((name for name in found if not EXTRAS[name].is_here()), None)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
@@ -155,8 +192,9 @@ def pytest_collection_modifyitems(
     run, wanted = config.stash[RUN], listed(config)
     if wanted is not None:
         leave_out(config, items, lambda item: item.nodeid not in wanted)
+    run.needs.update(name for item in items for name in needs_of(item))
     if IS_DESK:
-        run.foreign = len(leave_out(config, items, lambda item: is_marked(item, "foreign")))
+        run.left_out += len(leave_out(config, items, is_left_to_ci))
     if is_worker(config):
         alone = leave_out(config, items, lambda item: is_marked(item, "alone"))
         run.alone = [item.nodeid for item in alone]
@@ -164,12 +202,20 @@ def pytest_collection_modifyitems(
 
 def mark_needs(item: pytest.Item) -> None:
     """Turn what `requires` noted into marks: skipped where it is missing, foreign where it is."""
-    names = [name for mark in item.iter_markers("needs") for name in mark.args]
+    names = needs_of(item)
     reasons = [reason for name in names if (reason := missing(name))]
     if reasons:
         item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))
     if any(EXTRAS[name].is_foreign for name in names):
         item.add_marker("foreign")
+
+
+def needs_of(item: pytest.Item) -> list[str]:
+    return [name for mark in item.iter_markers("needs") for name in mark.args]
+
+
+def is_left_to_ci(item: pytest.Item) -> bool:
+    return is_marked(item, "foreign") or is_marked(item, "campaign")
 
 
 def require_one_spark(items: list[pytest.Item]) -> None:

@@ -20,6 +20,10 @@ def test_speed():
 def test_with_a_machine():
     pass
 
+@pytest.mark.campaign
+def test_for_minutes():
+    pass
+
 @pytest.fixture(scope="module")
 def worker():
     return os.environ.get("PYTEST_XDIST_WORKER")
@@ -76,7 +80,7 @@ def test_workers_leave_what_measures_time_to_a_run_of_its_own(folder: Path) -> N
 def test_without_workers_everything_runs_at_once(folder: Path) -> None:
     told = outcome(folder)
 
-    assert sum(told["counts"].values()) == 6
+    assert sum(told["counts"].values()) == 7
     assert told["counts"]["failed"] == 0
     assert told["alone"] == []
 
@@ -87,8 +91,62 @@ def test_the_desk_counts_what_it_leaves_out(folder: Path, monkeypatch: pytest.Mo
 
     told = outcome(folder)
 
-    assert told["foreign"] == 1
+    assert told["left_out"] == 2
     assert told["counts"] == {"passed": 5, "failed": 0, "skipped": 0}
+
+
+ABSENT = "import nowhere.to_be_found\ndef test_it(): pass\n"
+
+
+@pytest.fixture
+def absent_extra(folder: Path) -> Path:
+    """Write a file that imports the package of an extra which is not installed."""
+    (folder / "test_absent.py").write_text(ABSENT, encoding="utf-8")
+    (folder / "absent.py").write_text(
+        "from cli.extras import EXTRAS, Extra\n"
+        "EXTRAS['absent'] = Extra(name='absent', is_here=lambda: False, ensure=lambda: None,"
+        " missing='no absent: get it', packages=frozenset({'nowhere'}))\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def outcome_without(folder: Path, *arguments: str) -> dict[str, Any]:
+    return outcome(folder, str(folder / "test_absent.py"), "-p", "absent", *arguments)
+
+
+@pytest.mark.slow
+def test_a_file_that_imports_an_absent_extra_is_skipped_with_the_reason(
+    absent_extra: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(absent_extra))
+
+    told = outcome_without(absent_extra, "-rs")
+
+    assert told["counts"]["failed"] == 0
+    assert "absent" in told["needs"]
+    assert "no absent: get it" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_desk_leaves_out_a_file_that_imports_an_absent_extra(
+    absent_extra: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(absent_extra))
+    monkeypatch.setenv("SAMSA_DESK", "1")
+
+    told = outcome_without(absent_extra, "-n", "2")
+
+    assert told["counts"]["failed"] == 0
+    assert told["left_out"] == 3
+    assert "no absent" not in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_absent_package_of_no_extra_is_an_error(folder: Path) -> None:
+    (folder / "test_probe.py").write_text(ABSENT, encoding="utf-8")
+
+    assert outcome(folder)["counts"]["failed"] == 1
 
 
 @pytest.mark.slow

@@ -185,6 +185,7 @@ def test_the_tasks_of_a_worker_that_was_killed_run_again_within_seconds(
     assert states(home, "killed-sink") == ["RUNNING"]
 
 
+@pytest.mark.campaign
 def test_all_tasks_run_again_after_valkey_lost_its_file(
     home: ConnectorsHome, report: Callable[[str], None]
 ) -> None:

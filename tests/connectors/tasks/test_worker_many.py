@@ -16,6 +16,7 @@ from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.scale import IS_LONG
 
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.slow,
     pytest.mark.alone,
     # The long form begins 200 connectors, and then asks for their states for five minutes.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_integration.jobs.package import build_package
+from tests.extras import requires
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,7 @@ print(source.name(), "headers" in again.schema())
 """
 
 
+@requires("spark")
 def test_a_python_that_has_no_package_reads_it_out_of_the_pickle(tmp_path: Path) -> None:
     archive = tmp_path / "pyspark_samsa.zip"
     archive.write_bytes(build_package("1.2.3").zip)

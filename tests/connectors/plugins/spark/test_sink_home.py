@@ -8,7 +8,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.extras import requires
@@ -51,6 +50,8 @@ def java_processes(home: Path) -> list[int]:
 
 
 def parquet_numbers(folder: Path) -> Counter[int]:
+    from pyarrow import parquet  # noqa: PLC0415 - an extra
+
     files = list(parquet_files(folder))
     return Counter(n for path in files for n in parquet.read_table(path)["_offset"].to_pylist())
 
