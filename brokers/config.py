@@ -62,7 +62,7 @@ class BrokerConfig:
     inspection_port: int = 0
     secret_file: str = ""  # keys to the inspection port; empty: it stays closed
     metrics_secret_file: str = ""  # keys to its metrics only
-    ready_fd: int = -1  # a pipe for one line of JSON, once the broker serves
+    ready_fd: int = -1  # a pipe for a line once the broker serves, and for beats
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -1,7 +1,7 @@
-"""`./samsa brokers`: starts, stops and restarts a broker of a home, through its supervisor.
+"""`./samsa brokers`: starts, stops, restarts and holds a broker of a home, through its supervisor.
 
 BROKER is its id in the cluster, or its name in `./samsa status`. A stopped broker stays stopped,
-even after a restart of the home.
+and one on hold stays on hold, even after a restart of the home.
 """
 
 import getpass
@@ -22,7 +22,7 @@ ORDER_SECONDS: Final = 60.0
 
 @click.group()
 def brokers() -> None:
-    """Start, stop and restart a broker of the home."""
+    """Start, stop, restart and hold a broker of the home."""
 
 
 def verb(
@@ -49,6 +49,18 @@ def stop(*, home: Path, broker: str) -> None:
 def restart(*, home: Path, broker: str) -> None:
     """Stop a BROKER, start it again, and wait until it serves."""
     order(home, "restart", broker)
+
+
+@verb
+def hold(*, home: Path, broker: str) -> None:
+    """Put a BROKER on hold: it is watched, but not restarted if it hangs or ends."""
+    order(home, "hold", broker)
+
+
+@verb
+def release(*, home: Path, broker: str) -> None:
+    """Release a BROKER from its hold, and start it if it has ended meanwhile."""
+    order(home, "release", broker)
 
 
 def order(home: Path, name: str, broker: str) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import sys
+import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,8 @@ STOPPED: Final[Mapping[str, Any]] = {
     "disks": [],
 }
 HEALTHY: Final = "healthy"
+# An end that is older than this is history, which the log has.
+RECENT_MS: Final = 24 * 3600 * 1000
 # state: its symbol and its colour on a terminal
 SHAPES: Final[Mapping[str, tuple[str, str]]] = {
     HEALTHY: ("●", "green"),
@@ -73,6 +77,8 @@ def shown(told: Mapping[str, Any]) -> str:
         broker = ports.get(entry["pid"])
         where = f"  id {broker['id']}, {broker['host']}:{broker['port']}" if broker else ""
         reason = f"  {entry['reason']}" if entry.get("reason") else ""
+        if entry.get("last_end"):
+            reason += f"  {last_end(entry)}"
         process = f"process {entry['pid']}" if entry["pid"] else ""
         lines.append(
             f"{entry['name']:<{width}}  {state}{padding}{process:<16}{where}{reason}".rstrip()
@@ -82,3 +88,13 @@ def shown(told: Mapping[str, Any]) -> str:
         if disk["state"] != HEALTHY:
             lines.append(click.style("■ ", fg="red") + disk["reason"])
     return "\n".join(lines)
+
+
+def last_end(entry: Mapping[str, Any]) -> str:
+    """Return how often a process was restarted, and how and when it ended last."""
+    at_ms, how = entry["last_end"]["at_ms"], entry["last_end"]["how"]
+    at = datetime.fromtimestamp(at_ms / 1000).astimezone()
+    is_recent = time.time() * 1000 - at_ms < RECENT_MS
+    when = at.strftime("%H:%M:%S" if is_recent else "%Y-%m-%d %H:%M:%S")
+    again = f" (end {entry['restarts']} of it)" if entry["restarts"] > 1 else ""
+    return f"{how} at {when}{again}"

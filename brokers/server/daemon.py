@@ -8,12 +8,11 @@ and 2 for an invalid configuration.
 
 import asyncio
 import gc
-import json
 import os
 import signal
-from contextlib import suppress
 from typing import Any, Final
 
+from brokers import beats
 from brokers.clock import SystemClock
 from brokers.cluster.static_configs import wrong
 from brokers.config import NUMBERS, BrokerConfig, ConfigError, broker_config
@@ -63,8 +62,11 @@ async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
         broker = Broker(config, store=link, modules=HANDLERS, lanes=LANES, clock=clock, log=journal)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, broker.stop)
-        broker.ready.add_done_callback(lambda ready: _settle(config, ready.result()))
-        await broker.run()
+        telling = loop.create_task(_keep_told(config.ready_fd, broker.ready))
+        try:
+            await broker.run()
+        finally:
+            telling.cancel()
     except StartFailed as error:
         journal.error("broker.gave_up", error=error)
         return FAILED
@@ -79,9 +81,22 @@ async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
     return STOPPED
 
 
-def _settle(config: BrokerConfig, ready: Ready) -> None:
+async def _keep_told(pipe: int, ready: asyncio.Future[Ready]) -> None:
+    """Tell the process that started this one where the broker serves, then that it still does."""
+    told = await asyncio.shield(ready)
+    said = {
+        "id": told.id,
+        "host": told.host,
+        "port": told.port,
+        "inspection_port": told.inspection_port,
+    }
+    beats.say_ready(pipe, said)
+    _settle()
+    await beats.keep_beating(pipe)
+
+
+def _settle() -> None:
     """Freeze the objects that exist once the broker serves: they live as long as the process."""
-    _tell_ready(config.ready_fd, ready)
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -94,19 +109,3 @@ def _note_stray(journal: Log, context: dict[str, Any]) -> None:
         journal.bug("loop.failed", error, message=context.get("message"))
     else:
         journal.limited("loop.failed", "no exception", message=context.get("message"))
-
-
-def _tell_ready(fd: int, ready: Ready) -> None:
-    """Write the one line of the ready protocol to the process that started this one."""
-    if fd < 0:
-        return
-    line = {
-        "id": ready.id,
-        "host": ready.host,
-        "port": ready.port,
-        "inspection_port": ready.inspection_port,
-    }
-    # A reader that has gone is no reason to stop.
-    with suppress(OSError):
-        os.write(fd, (json.dumps(line) + "\n").encode())
-        os.close(fd)

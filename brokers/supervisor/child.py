@@ -111,6 +111,6 @@ def how_it_ended(status: int) -> str:
     if status >= 0:
         return f"ended with exit code {status}"
     try:
-        return f"was ended by {signal.Signals(-status).name}"
+        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
     except ValueError:
-        return f"was ended by signal {-status}"
+        return f"was killed by signal {-status}"

@@ -266,6 +266,7 @@ def collector(shared: Mapping[str, str]) -> Component:
         environment=shared,
         gate=Gate.LINE,
         limits=LIMITS[Kind.COLLECTOR],
+        socket=Path(shared["SAMSA_COLLECTOR_SOCKET"]),
     )
 
 

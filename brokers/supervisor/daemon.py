@@ -44,6 +44,7 @@ from brokers.supervisor.options import Options, check, endpoint, is_loopback
 from brokers.supervisor.orders import Orders
 from brokers.supervisor.output import LogFile, printable
 from brokers.supervisor.ownership import owned
+from brokers.supervisor.vigil import SILENT_SECONDS, Vigil
 from brokers.supervisor.watcher import News, State, Watcher
 
 # The kernel has signalled the leftovers of a killed supervisor to stop; a broker that flushes gets
@@ -66,7 +67,10 @@ DATA_KINDS: Final = frozenset({Kind.AGENT, Kind.BROKER})
 DEGRADED: Final = "degraded"
 # Events that are kept as warnings; the others are information.
 WARNINGS: Final = frozenset(
-    {"component.exited", "component.late", "component.killed", "disk.full", "reserve.given_up"}
+    {
+        *("component.exited", "component.late", "component.killed", "component.silent"),
+        *("disk.full", "reserve.given_up"),
+    }
 )
 
 Table = Callable[[Options, Home, Doors], Sequence[Component]]
@@ -206,6 +210,8 @@ class Supervisor:
                 for mark, rows in self._later()
             ]
             joining.append(group.create_task(self._disks.watch()))
+            vigil = Vigil(lambda: self._watchers, self._clock)
+            joining.append(group.create_task(vigil.run()))
             # Only the console requests installs, so a home without one never installs.
             if self._options.web_port is not None:
                 joining.append(group.create_task(self._extras.run()))
@@ -325,7 +331,7 @@ class Supervisor:
             watcher
             for watcher in self._watchers
             if watcher.state is not State.HEALTHY
-            and watcher.hold is None
+            and not watcher.is_stopped
             and watcher.component.kind not in CONNECT_KINDS
         ]
         if not late:
@@ -361,14 +367,17 @@ class Supervisor:
         mute = [
             watcher for watcher, has_answered in zip(good, answers, strict=True) if not has_answered
         ]
-        states = {
-            watcher.component.name: UNRESPONSIVE if watcher in mute else watcher.state.value
-            for watcher in self._watchers
-        }
-        troubles: dict[str, str] = {}
+        states, troubles = dict[str, str](), dict[str, str]()
+        for watcher in self._watchers:
+            name = watcher.component.name
+            states[name] = watcher.state.value
+            if watcher in mute:
+                states[name], troubles[name] = UNRESPONSIVE, _silence(watcher)
+            elif watcher.is_looping:
+                states[name] = State.CRASH_LOOP.value
         for watcher in self._of(Kind.AGENT):
             trouble = agent_status.trouble(self._home.run, watcher.pid)
-            if trouble and watcher in good:
+            if trouble and watcher in good and watcher not in mute:
                 states[watcher.component.name] = DEGRADED
                 troubles[watcher.component.name] = trouble
         own = (State.STOPPING if self._stopping.is_set() else State.HEALTHY).value
@@ -455,3 +464,13 @@ class Supervisor:
         for kinds in STOP_ORDER:
             watchers = [watcher for kind in kinds for watcher in self._of(kind)]
             await asyncio.gather(*(watcher.stop() for watcher in watchers))
+
+
+def _silence(watcher: Watcher) -> str:
+    """Return since when a process does not answer, and what happens next."""
+    silent = f"has not answered for {watcher.silent_seconds:.0f} s"
+    if watcher.has_beats and watcher.is_beating:
+        return "works, but does not answer GET /health"
+    if watcher.is_on_hold:
+        return silent
+    return f"{silent}, and is restarted after {SILENT_SECONDS:g} s of silence"

@@ -1,7 +1,9 @@
-"""Records the brokers of a home that a user stopped: they stay stopped when the home restarts.
+"""Records the brokers of a home that a user stopped or put on hold, across restarts of the home.
 
 Stored in `held.json`, since a broker that was stopped on purpose (for example to change its disk)
-must not come back with the next start of the machine. The agent reads the file too, for pages.
+must not come back with the next start of the machine. One on hold runs and is watched, but is not
+restarted, so that a user can examine it while it hangs or after it has ended. The agent reads the
+file too, for pages.
 """
 
 import json
@@ -23,11 +25,13 @@ MAX_NAME: Final = 249
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """The user who stopped a broker, and when. `broker_id` is -1 if it never had one."""
+    """The user who holds a broker, and since when. `broker_id` is -1 if it never had one."""
 
     by: str
     at_ms: int
     broker_id: int
+    # False: on hold, which means that it runs but is not restarted.
+    is_stopped: bool = True
 
 
 def read(home: Path) -> dict[str, Hold]:
@@ -73,6 +77,10 @@ def write(home: Path, holds: Mapping[str, Hold]) -> None:
 
 def _hold(entry: Mapping[str, object]) -> Hold:
     by, at_ms, broker_id = entry["by"], entry["at_ms"], entry["broker_id"]
+    # Files of earlier releases have only brokers that were stopped.
+    is_stopped = entry.get("is_stopped", True)
     if not isinstance(by, str) or type(at_ms) is not int or type(broker_id) is not int:
         raise TypeError(f"{entry!r} is no hold")
-    return Hold(by=by[:MAX_NAME], at_ms=at_ms, broker_id=broker_id)
+    if not isinstance(is_stopped, bool):
+        raise TypeError(f"{entry!r} is no hold")
+    return Hold(by=by[:MAX_NAME], at_ms=at_ms, broker_id=broker_id, is_stopped=is_stopped)

@@ -1,4 +1,4 @@
-"""Executes the orders for one broker of a home: start, stop, restart, or return its log.
+"""Executes the orders for one broker of a home: start, stop, restart, hold, release, or its log.
 
 A closed table: a verb without a row is never executed. A broker has one order at a time. An answer
 is a sentence for people, under `error` if the order failed.
@@ -39,7 +39,7 @@ class Orders:
         self._busy: set[str] = set()
 
     def begin(self, watchers: Sequence[Watcher]) -> None:
-        """Take the brokers over, and hold those that were stopped in an earlier run."""
+        """Take the brokers over, with the holds of an earlier run."""
         self._watchers = [each for each in watchers if each.component.kind is Kind.BROKER]
         held = holds.read_at_start(self._home.folder)
         for watcher in self._watchers:
@@ -47,7 +47,13 @@ class Orders:
             watcher.broker_id = identity_of(self._home.log_dir(watcher.component.slot))
 
     def commands(self) -> Mapping[str, Command]:
-        orders = {"start": self._start, "stop": self._stop, "restart": self._restart}
+        orders = {
+            "start": self._start,
+            "stop": self._stop,
+            "restart": self._restart,
+            "hold": self._hold,
+            "release": self._release,
+        }
         return {
             **{f"broker.{verb}": self._order(order) for verb, order in orders.items()},
             "broker.log": Command(run=self._log),
@@ -73,23 +79,18 @@ class Orders:
         return Command(run=one_at_a_time, seconds=ORDER_SECONDS)
 
     async def _stop(self, watcher: Watcher, by: str) -> Answer:
-        if watcher.hold is not None:
+        if watcher.hold is not None and watcher.is_stopped:
             return done(watcher, f"was stopped already, by {watcher.hold.by}")
-        broker_id = -1 if watcher.broker_id is None else watcher.broker_id
-        hold = Hold(by=by, at_ms=self._clock.now_ms(), broker_id=broker_id)
-        # Written first: the answer must still be true after a crash.
-        self._write({**self._held(), watcher.component.name: hold})
-        watcher.hold = hold
+        self._keep_hold(watcher, by, is_stopped=True)
         self._note(watcher, "component.held", f"stopped by {by}")
         await watcher.end_life()
         return done(watcher, "is stopped, and stays so until somebody starts it")
 
     async def _start(self, watcher: Watcher, by: str) -> Answer:
-        if watcher.hold is None and watcher.state is State.HEALTHY:
+        if not watcher.is_stopped and watcher.state is State.HEALTHY:
             return done(watcher, "runs already")
         if watcher.hold is not None:
-            name = watcher.component.name
-            self._write({key: hold for key, hold in self._held().items() if key != name})
+            self._drop_hold(watcher)
         self._note(watcher, "component.let_go", f"started by {by}")
         if watcher.hold is not None:
             watcher.let_go()
@@ -99,11 +100,47 @@ class Orders:
         return await self._settled(watcher)
 
     async def _restart(self, watcher: Watcher, by: str) -> Answer:
-        if watcher.hold is not None:
+        if watcher.hold is not None and watcher.pid is None:
             return {"error": f"{named(watcher)} is stopped, by {watcher.hold.by}: start it instead"}
         self._note(watcher, "component.restarted", f"restarted by {by}")
         await watcher.end_life()
         return await self._settled(watcher)
+
+    async def _hold(self, watcher: Watcher, by: str) -> Answer:
+        """Switch the restarts of a broker off: one that hangs or ends is left as it is."""
+        if watcher.hold is not None and watcher.is_stopped:
+            return {"error": f"{named(watcher)} is stopped, by {watcher.hold.by}: start it first"}
+        if watcher.hold is not None:
+            return done(watcher, f"is on hold already, by {watcher.hold.by}")
+        self._keep_hold(watcher, by, is_stopped=False)
+        self._note(watcher, "component.on_hold", f"put on hold by {by}")
+        return done(watcher, "is on hold: it is watched, but not restarted until it is released")
+
+    async def _release(self, watcher: Watcher, by: str) -> Answer:
+        """Switch the restarts on again, and start a broker that ended meanwhile."""
+        if watcher.hold is None:
+            return done(watcher, "is not on hold")
+        if watcher.is_stopped:
+            return {"error": f"{named(watcher)} is stopped, by {watcher.hold.by}: start it instead"}
+        self._drop_hold(watcher)
+        self._note(watcher, "component.released", f"released by {by}")
+        if watcher.pid is None:
+            watcher.let_go()
+            return await self._settled(watcher)
+        watcher.hold = None
+        return done(watcher, "is released: it is restarted if it hangs or ends")
+
+    def _keep_hold(self, watcher: Watcher, by: str, *, is_stopped: bool) -> None:
+        broker_id = -1 if watcher.broker_id is None else watcher.broker_id
+        now_ms = self._clock.now_ms()
+        hold = Hold(by=by, at_ms=now_ms, broker_id=broker_id, is_stopped=is_stopped)
+        # Written first: the answer must still be true after a crash.
+        self._write({**self._held(), watcher.component.name: hold})
+        watcher.hold = hold
+
+    def _drop_hold(self, watcher: Watcher) -> None:
+        name = watcher.component.name
+        self._write({key: hold for key, hold in self._held().items() if key != name})
 
     async def _settled(self, watcher: Watcher) -> Answer:
         """Return the result of a start, or that it is still in progress."""

@@ -5,7 +5,7 @@ Their keys are a contract that scripts depend on; keys are added, never changed.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,16 +114,35 @@ def component(watcher: Watcher, state: str, *, trouble: str = "") -> dict[str, A
         "state": state,
         "pid": watcher.pid,
         "restarts": watcher.restarts.total,
-        "reason": trouble or held(watcher) or watcher.reason,
+        "reason": "; ".join(filter(None, (trouble or watcher.reason, held(watcher)))),
         "last_lines": watcher.last_lines,
-        "held_by": watcher.hold.by if watcher.hold is not None else None,
-        "held_at_ms": watcher.hold.at_ms if watcher.hold is not None else None,
+        "last_end": asdict(watcher.last_end) if watcher.last_end is not None else None,
+        **_hold(watcher),
     }
 
 
 def held(watcher: Watcher) -> str:
-    """Return who stopped a component, and how to start it again; empty if it is not held."""
+    """Return who stopped a component or put it on hold, and how to undo it; empty otherwise."""
     if watcher.hold is None:
         return ""
     name = watcher.component.name
-    return f"stopped by {watcher.hold.by}; `./samsa brokers start {name}` starts it"
+    if watcher.is_stopped:
+        return f"stopped by {watcher.hold.by}; `./samsa brokers start {name}` starts it"
+    return (
+        f"on hold by {watcher.hold.by}, so it is not restarted;"
+        f" `./samsa brokers release {name}` ends that"
+    )
+
+
+def _hold(watcher: Watcher) -> dict[str, Any]:
+    """Return the two kinds of holds, of which a component has one at most."""
+    by, at_ms = (watcher.hold.by, watcher.hold.at_ms) if watcher.hold else (None, None)
+    nothing = (None, None)
+    held_by, held_at_ms = (by, at_ms) if watcher.is_stopped else nothing
+    on_hold_by, on_hold_at_ms = (by, at_ms) if watcher.is_on_hold else nothing
+    return {
+        "held_by": held_by,
+        "held_at_ms": held_at_ms,
+        "on_hold_by": on_hold_by,
+        "on_hold_at_ms": on_hold_at_ms,
+    }

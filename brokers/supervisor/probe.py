@@ -27,6 +27,15 @@ async def is_healthy_at(socket: Path, path: str = "/health") -> bool:
     return await is_good(opening, "localhost", path)
 
 
+async def answers_at(socket: Path, path: str = "/health") -> bool:
+    """Tell whether GET on a unix socket gets any answer in time, good or bad."""
+    with suppress(OSError, TimeoutError, ValueError):
+        async with asyncio.timeout(PROBE_SECONDS):
+            opening = asyncio.open_unix_connection(socket, limit=MAX_STATUS_BYTES)
+            return bool(await status_of(opening, "localhost", path))
+    return False
+
+
 async def answers_ping(socket: Path) -> bool:
     """Tell whether a server of Valkey's protocol serves; one that is loading does not."""
     with suppress(OSError, TimeoutError, ValueError):

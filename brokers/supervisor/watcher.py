@@ -1,32 +1,37 @@
 """Keeps one component running: starts it, waits until it serves, restarts it when it ends.
 
+Knows for how long a process that served has given no sign of life; `vigil` decides what follows.
+
 Does not depend on other components: those that need each other retry their connections, so all of
 them may start at once and any of them may end.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+from brokers.beats import BEATS
 from brokers.clock import Clock
 from brokers.supervisor.child import Child, how_it_ended
 from brokers.supervisor.components import Component, Gate, Kind, environment_of
 from brokers.supervisor.holds import Hold
 from brokers.supervisor.output import LogFile, Pump, is_telling, readable, structured
 from brokers.supervisor.ports import is_taken
-from brokers.supervisor.probe import answers_ping, is_healthy, is_healthy_at
+from brokers.supervisor.probe import answers_at, answers_ping, is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
-from brokers.supervisor.restarts import Restarts
+from brokers.supervisor.restarts import STABLE_SECONDS, Restarts
 
 # Between two probes of a starting process: the second start of all components takes only tenths of
 # seconds.
 PROBE_INTERVAL: Final = 0.05
 # A killed process ends at once, unless it hangs in the kernel in a disk operation.
 KILL_SECONDS: Final = 2
+# A process beats once a second; one that has been late for longer than this does not answer.
+BEAT_SECONDS: Final = 5.0
 # The last output of a process is still in its pipe when it ends; if another process holds the pipe
 # open, stop reading after this time.
 DRAIN_SECONDS: Final = 1
@@ -36,11 +41,18 @@ class State(Enum):
     STARTING = "starting"
     HEALTHY = "healthy"
     RESTARTING = "restarting"  # waits before the next start
-    CRASH_LOOP = "crash-loop"  # the same, after it never served several times
+    CRASH_LOOP = "crash-loop"  # the same, after it ended several times in a row
     STOPPING = "stopping"
     STOPPED = "stopped"  # the home stops, or a user holds it
 
 
+# How a process on a unix socket shows that it works. One that reports by a line when it serves may
+# answer that its own sources are away.
+PROBES: Final[Mapping[Gate, Callable[[Path], Awaitable[bool]]]] = {
+    Gate.HTTP: is_healthy_at,
+    Gate.LINE: answers_at,
+    Gate.PING: answers_ping,
+}
 # The states that a start can end in, good or bad.
 SETTLED: Final = frozenset({State.HEALTHY, State.RESTARTING, State.CRASH_LOOP, State.STOPPED})
 
@@ -53,6 +65,14 @@ class News:
     event: str
     text: str
     state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a process ended that nobody had asked to end, and when."""
+
+    how: str
+    at_ms: int
 
 
 class Watcher:
@@ -71,11 +91,14 @@ class Watcher:
     ) -> None:
         self.component = component
         self.state = State.STOPPED
-        # The user's hold; the component is not started while there is one.
+        # The user's hold: the component is stopped, or runs and is not restarted.
         self.hold: Hold | None = None
+        # It has ended while it was on hold.
+        self._rests = False
         # Why it is not healthy, in words; empty if it is.
         self.reason = ""
         self.restarts = Restarts()
+        self.last_end: End | None = None
         self.broker_id: int | None = None
         self.port = component.port
         self.last_lines: list[str] = []
@@ -102,16 +125,49 @@ class Watcher:
         self._finished = asyncio.Event()
         self._started_at = 0.0
         self._ready_at: float | None = None
+        # When it last gave a sign of life, by a beat or by an answer.
+        self._heard_at = 0.0
+        self.has_beats = False
+        # Why this supervisor killed it; empty if it did not.
+        self._killed_because = ""
 
     @property
     def pid(self) -> int | None:
         return None if self._child is None else self._child.pid
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a user stopped it."""
+        return self.hold is not None and self.hold.is_stopped
+
+    @property
+    def is_on_hold(self) -> bool:
+        """Whether a user has switched its restarts off."""
+        return self.hold is not None and not self.hold.is_stopped
+
+    @property
+    def is_looping(self) -> bool:
+        """Whether it ends again and again: one that serves now may do so for a moment only."""
+        if not self.restarts.is_crash_loop:
+            return False
+        served = 0.0 if self._ready_at is None else self._clock.monotonic() - self._ready_at
+        return self.state is not State.HEALTHY or served < STABLE_SECONDS
+
+    @property
+    def is_beating(self) -> bool:
+        """Whether a process that promised beats sends them; others are believed."""
+        return not self.has_beats or self._clock.monotonic() - self._heard_at < BEAT_SECONDS
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long a process that served has given no sign of life."""
+        return self._clock.monotonic() - self._heard_at if self.state is State.HEALTHY else 0.0
+
     async def run(self) -> None:
         """Start the component, and restart it whenever it ends, until `stop`."""
         try:
             while not self._is_over:
-                if self.hold is None:
+                if not self.is_stopped and not self._rests:
                     self._called.clear()
                     self._ending.clear()
                     await self._live_once()
@@ -125,13 +181,36 @@ class Watcher:
             self._finished.set()
 
     async def answers(self) -> bool:
-        """Probe whether the process serves; one without a probe counts as serving."""
-        if self.component.socket is not None:
-            is_store = self.component.gate is Gate.PING
-            ask = answers_ping if is_store else is_healthy_at
-            return await ask(self.component.socket)
+        """Probe whether the process serves; one that neither answers nor beats is believed."""
+        if not self.is_beating:
+            return False
+        path = self.component.socket
+        if path is not None:
+            return await PROBES[self.component.gate](path)
         port = self._inspection_port
         return not port or await is_healthy(self.component.host, port)
+
+    async def is_alive(self) -> bool:
+        """Tell whether the process works at all: its beat, which no stranger can hinder, decides.
+
+        One that does not beat has a socket that only processes of this user reach.
+        """
+        path = self.component.socket
+        if self.has_beats or path is None:
+            return self.is_beating
+        return await PROBES[self.component.gate](path)
+
+    def note_alive(self) -> None:
+        """Restart the time of its silence."""
+        self._heard_at = self._clock.monotonic()
+
+    def end_silent(self) -> None:
+        """Kill a process that hangs; another one starts."""
+        if self._child is not None and self.state is State.HEALTHY:
+            seconds = f"{self.silent_seconds:.0f} s"
+            self._killed_because = f"was killed after {seconds} without a sign of life"
+            self._news("component.silent", f"gives no sign of life for {seconds}: it is killed")
+            self._child.kill_group()
 
     async def stop(self) -> None:
         """End the component permanently."""
@@ -166,7 +245,7 @@ class Watcher:
 
     def let_go(self) -> None:
         """Start a component that was held."""
-        self.hold = None
+        self.hold, self._rests = None, False
         self._called.set()
 
     async def settled(self) -> None:
@@ -189,6 +268,7 @@ class Watcher:
         self._move(State.STARTING)
         self._started_at = self._clock.monotonic()
         self._ready_at = None
+        self.has_beats, self._killed_because = False, ""
         environment = environment_of(
             self.component, port=self.port, inspection_port=self._inspection_port
         )
@@ -205,7 +285,7 @@ class Watcher:
         self._child = child
         self._gone.clear()
         pump = Pump(child.output, self._log, self._on_line)
-        ready = ReadyLine(child.ready_pipe)
+        ready = ReadyLine(child.ready_pipe, self.note_alive)
         try:
             async with asyncio.TaskGroup() as life:
                 gate = life.create_task(self._wait_until_ready(child, ready, pump))
@@ -224,7 +304,7 @@ class Watcher:
             self.reason, self.last_lines = "", []
         else:
             self.last_lines = list(pump.last_lines)
-            await self._after_exit(how_it_ended(status))
+            await self._after_exit(self._killed_because or how_it_ended(status))
 
     async def _wait_until_ready(self, child: Child, ready: ReadyLine, pump: Pump) -> None:
         """Wait for the component's gate; its limits decide what happens if it is late."""
@@ -259,8 +339,9 @@ class Watcher:
     def _on_ready(self, said: Mapping[str, Any]) -> None:
         if self._ending.is_set():
             return
-        self._ready_at = self._clock.monotonic()
+        self._ready_at = self._heard_at = self._clock.monotonic()
         self.said = said
+        self.has_beats = bool(said.get(BEATS))
         if self.component.kind is Kind.BROKER:
             # It keeps these ports from now on, since clients know them.
             self.broker_id = number(said, "id", self.broker_id)
@@ -276,6 +357,7 @@ class Watcher:
         served = None if self._ready_at is None else now - self._ready_at
         self.restarts = self.restarts.after_exit(served)
         self.reason = how
+        self.last_end = End(how=how, at_ms=self._clock.now_ms())
         if served is None:
             # Reported once, not at every attempt.
             for line in self.last_lines if self.restarts.never_served == 1 else ():
@@ -285,6 +367,11 @@ class Watcher:
             opens_port = self.component.kind is Kind.BROKER and self.port
             if opens_port and is_taken(self.component.host, self.port):
                 self.reason += f", because another program has taken port {self.port}"
+        if self.is_on_hold:
+            self._rests = True
+            self._move(State.STOPPED)
+            self._news("component.exited", f"{self.reason}; it is on hold, so it is not restarted")
+            return
         is_loop = self.restarts.is_crash_loop
         self._move(State.CRASH_LOOP if is_loop else State.RESTARTING)
         delay = self.restarts.delay

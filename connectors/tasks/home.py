@@ -1,13 +1,13 @@
 """Finds the cluster and the brokers of a worker's or beat's home."""
 
 import json
-import os
 from contextlib import suppress
 from typing import Final
 
 from django.conf import settings
 from django.core.management import CommandError
 
+from brokers import beats
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
 
@@ -48,6 +48,6 @@ def touch(name: str) -> None:
 
 def say_ready() -> None:
     """Notify the process that started this one, if it waits."""
-    if settings.SAMSA_READY_FD >= 0:
-        with suppress(OSError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
-            pipe.write(json.dumps({"ready": True}) + "\n")
+    beats.say_ready(settings.SAMSA_READY_FD, {"ready": True})
+    # Its own loop may wait for the database for longer than a process may be silent.
+    beats.beat_beside(settings.SAMSA_READY_FD)

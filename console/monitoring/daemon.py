@@ -16,6 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from brokers import beats
 from brokers.clock import Clock
 from brokers.cluster.image import Broker
 from brokers.inspection.client import Inspection, InspectionFailed
@@ -438,22 +439,24 @@ def _place(broker: Broker) -> tuple[str, int, int]:
     return broker.host, broker.inspection_port, broker.epoch
 
 
-def run(daemon: Daemon, ready: Callable[[], None]) -> None:
-    """Run until SIGTERM or SIGINT; `ready` is called once sockets are open."""
+def run(daemon: Daemon, ready_pipe: int) -> None:
+    """Run until SIGTERM or SIGINT, and tell the process at the pipe, if any, that it serves."""
     # Thousands of rows are replaced each second and form no cycles: with the default thresholds,
     # the garbage collector would traverse all of them several times a second.
     gc.set_threshold(GARBAGE_THRESHOLD, *gc.get_threshold()[1:])
-    asyncio.run(_serve(daemon, ready))
+    asyncio.run(_serve(daemon, ready_pipe))
 
 
-async def _serve(daemon: Daemon, ready: Callable[[], None]) -> None:
+async def _serve(daemon: Daemon, ready_pipe: int) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     await daemon.open()
-    ready()
+    beats.say_ready(ready_pipe, {"ready": True})
     async with asyncio.TaskGroup() as tasks:
         living = tasks.create_task(daemon.run())
+        beating = tasks.create_task(beats.keep_beating(ready_pipe))
         await stopped.wait()
+        beating.cancel()
         living.cancel()

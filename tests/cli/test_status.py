@@ -1,10 +1,12 @@
 """`status` says the same to people and to scripts, and its exit code says whether all is well."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 
-from cli.status import shown
+from cli.status import last_end, shown
 from tests.cli.lifecycle import fake_home, samsa, told
 
 
@@ -66,7 +68,27 @@ def test_the_home_may_come_from_the_environment(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_shown_with_what_to_do() -> None:
     disk = {"path": "/home", "state": "full", "reason": "disk full: 0 MiB of 9 MiB are free"}
-    told = {"home": "/home", "bootstrap": "", "console": None, "brokers": [], "components": []}
+    home: dict[str, object] = {
+        "home": "/home",
+        "bootstrap": "",
+        "console": None,
+        "brokers": [],
+        "components": [],
+    }
 
-    assert "disk full: 0 MiB of 9 MiB are free" in shown({**told, "disks": [disk]})
-    assert "disk" not in shown({**told, "disks": [{**disk, "state": "healthy"}]})
+    assert "disk full: 0 MiB of 9 MiB are free" in shown({**home, "disks": [disk]})
+    assert "disk" not in shown({**home, "disks": [{**disk, "state": "healthy"}]})
+
+
+@pytest.mark.parametrize(
+    ("restarts", "age_s", "said"),
+    [
+        (1, 10, r"was killed by signal 9 \(SIGKILL\) at \d\d:\d\d:\d\d"),
+        (4, 2 * 86_400, r"was killed .* at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(end 4 of it\)"),
+    ],
+)
+def test_a_process_that_came_back_says_how_it_ended(restarts: int, age_s: int, said: str) -> None:
+    at_ms = int(1000 * (time.time() - age_s))
+    end = {"how": "was killed by signal 9 (SIGKILL)", "at_ms": at_ms}
+
+    assert re.fullmatch(said, last_end({"restarts": restarts, "last_end": end}))

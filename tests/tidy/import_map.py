@@ -63,6 +63,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.config": ("", ""),
     "brokers.disk_room": ("", ""),
     "brokers.key_files": ("", ""),
+    # Each process of a home beats: from its event loop, or from a thread where it has none.
+    "brokers.beats": ("", "asyncio threading"),
     "brokers.protocol": ("", ""),
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
@@ -86,7 +88,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.server": (
         PURE
         + "brokers.config brokers.disk_room brokers.key_files brokers.storage brokers.security "
-        + "brokers.replication "
+        + "brokers.replication brokers.beats "
         + "brokers.coordination brokers.inspection brokers.search",
         "asyncio socket select ssl h11 signal",
     ),
@@ -104,7 +106,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.controlplane.agent": (
         # Orders for brokers go to the supervisor of its home.
         CONTROLPLANE
-        + "brokers.controlplane brokers.key_files brokers.supervisor.errors "
+        + "brokers.controlplane brokers.key_files brokers.beats brokers.supervisor.errors "
         + "brokers.supervisor.holds brokers.supervisor.home",
         "django asyncio fcntl signal socket",
     ),
@@ -119,7 +121,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.supervisor": (
         # Which configs brokers take, and which names topics may have.
         (
-            "brokers.config brokers.clock brokers.disk_room "
+            "brokers.config brokers.clock brokers.disk_room brokers.beats "
             "brokers.cluster.static_configs brokers.cluster.topic_names"
         ),
         "asyncio subprocess signal socket select fcntl ssl",
@@ -204,7 +206,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors.tasks": (
         (
             "connectors connectors.runtime connectors.sdk connectors.plugins gateway.kafka "
-            "brokers.key_files"
+            "brokers.key_files brokers.beats"
         ),
         "django celery threading select signal socket",
     ),
@@ -260,7 +262,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console.turns": ("", "threading"),
     # One process with a loop of its own, and the thread by which a web server follows it.
     "console.monitoring": (
-        WATCHED + "console.monitoring.samples brokers.clock brokers.key_files",
+        WATCHED + "console.monitoring.samples brokers.clock brokers.key_files brokers.beats",
         "asyncio threading socket http.client h11 signal",
     ),
     # The one writer of the one file of the collector.

@@ -4,7 +4,6 @@ The composition root of the control plane: the only place that knows all of its 
 """
 
 import asyncio
-import json
 import os
 import signal
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connections
 
+from brokers import beats
 from brokers.clock import Clock, SystemClock
 from brokers.cluster import levels
 from brokers.cluster.levels import NAMED
@@ -89,8 +89,9 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
         membership.expect_former(former)
         await server.start()
         log.info("agent.started", cluster=cluster_id, version=store.image.version)
-        say_ready(founded_on)
+        beats.say_ready(settings.SAMSA_READY_FD, {"ready": True, "founded_on": founded_on})
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(beats.keep_beating(settings.SAMSA_READY_FD))
             tasks.create_task(store.run())
             tasks.create_task(membership.run())
             tasks.create_task(_watch_sessions(membership, clock))
@@ -152,10 +153,3 @@ async def _watch_sessions(membership: Membership, clock: Clock) -> None:
             membership.renew_all()
         last = now
         membership.end_expired()
-
-
-def say_ready(founded_on: str) -> None:
-    """Report readiness to the starting process, if it waits, and who has the first password."""
-    if settings.SAMSA_READY_FD >= 0:
-        with os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
-            pipe.write(json.dumps({"ready": True, "founded_on": founded_on}) + "\n")

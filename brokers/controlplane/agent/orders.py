@@ -176,10 +176,14 @@ class OrderDesk:
 
 
 def read_holds(home: Path) -> Holds | None:
-    """Return the holds by broker id; None if the file cannot be read."""
+    """Return who stopped which broker, by its id; None if the file cannot be read."""
     try:
         found = holds.read(home)
     except (OSError, ValueError) as error:
         log.limited("holds.unreadable", error=str(error))
         return None
-    return {hold.broker_id: (hold.by, hold.at_ms) for hold in found.values() if hold.broker_id >= 0}
+    return {
+        hold.broker_id: (hold.by, hold.at_ms)
+        for hold in found.values()
+        if hold.broker_id >= 0 and hold.is_stopped
+    }

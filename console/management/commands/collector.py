@@ -1,8 +1,6 @@
 """`manage.py collector`: runs the collector of this home in the foreground."""
 
-import json
 import os
-from contextlib import suppress
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
@@ -40,7 +38,7 @@ class Command(BaseCommand):
             outlet=outlet_for(settings.SAMSA_METRICS_TOPIC),
         )
         try:
-            run(daemon, say_ready)
+            run(daemon, settings.SAMSA_READY_FD)
         except OSError as error:
             raise CommandError(f"the collector cannot serve: {error}") from error
 
@@ -53,10 +51,3 @@ def outlet_for(topic: str) -> Outlet | None:
     from console.monitoring.metrics_topic import MetricsTopic  # noqa: PLC0415
 
     return MetricsTopic(topic, log=log)
-
-
-def say_ready() -> None:
-    """Notify the parent process, if it waits."""
-    if settings.SAMSA_READY_FD >= 0:
-        with suppress(BrokenPipeError), os.fdopen(settings.SAMSA_READY_FD, "w") as pipe:
-            pipe.write(json.dumps({"ready": True}) + "\n")

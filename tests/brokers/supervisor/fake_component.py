@@ -9,26 +9,38 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 
 MODES = frozenset(sys.argv[1:])
 STOPS = {signal.SIGTERM, signal.SIGINT}
+BEAT_SECONDS = 0.2
+PIPE = int(os.environ["SAMSA_READY_FD"])
 
 
 def say(**said: object) -> None:
-    pipe = int(os.environ["SAMSA_READY_FD"])
-    os.write(pipe, f"{json.dumps(said)}\n".encode())
-    os.close(pipe)
+    os.write(PIPE, f"{json.dumps({**said, 'beats': True})}\n".encode())
 
 
-def serve_health() -> None:
-    """Answer every request with 200 on a socket of its own."""
+def beat() -> None:
+    if "silent" not in MODES:
+        with suppress(OSError):
+            os.write(PIPE, b"\n")
+
+
+def listening() -> socket.socket:
     path = next(mode for mode in MODES if mode.endswith(".sock"))
     with suppress(FileNotFoundError):
         os.unlink(path)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    return listener
+
+
+def serve_health(listener: socket.socket) -> None:
+    """Answer every request with 200 on a socket of its own."""
+    with listener:
         while True:
             connection, _ = listener.accept()
             with connection:
@@ -58,14 +70,16 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
     if "http" in MODES:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-        serve_health()
+        serve_health(listening())
+    if "beside" in MODES:
+        threading.Thread(target=serve_health, args=(listening(),), daemon=True).start()
     if "silent" not in MODES:
         port = int(os.environ.get("SAMSA_PORT", "0")) or 20_000 + os.getpid() % 10_000
         founded_on = "host-a" if "joined" in MODES else ""
         say(id=7, host="127.0.0.1", port=port, inspection_port=0, founded_on=founded_on)
-    if "stubborn" in MODES:
-        signal.sigwait({signal.SIGUSR1})
-    signal.sigwait(STOPS)
+    ends_by = {signal.SIGUSR1} if "stubborn" in MODES else STOPS
+    while signal.sigtimedwait(ends_by, BEAT_SECONDS) is None:
+        beat()
 
 
 if __name__ == "__main__":

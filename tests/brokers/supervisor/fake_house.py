@@ -34,6 +34,8 @@ class Fakes:
         modes = self._modes.get(row.name, "").split("+")
         if row.gate in {Gate.HTTP, Gate.PING}:
             modes += ["http", str(row.socket)]
+        elif row.socket is not None:
+            modes += ["beside", str(row.socket)]
         limits = replace(row.limits, stop=self._stop_seconds, ready=self._ready_seconds)
         return replace(
             row, command=(sys.executable, str(PROGRAM), *filter(None, modes)), limits=limits

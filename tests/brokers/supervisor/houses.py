@@ -50,6 +50,7 @@ class House:
         self.supervisor = supervisor
         self.audience = audience
         self.home = home
+        self.clock = SystemClock()
 
     async def status(self) -> Mapping[str, Any]:
         return await self.supervisor.status()

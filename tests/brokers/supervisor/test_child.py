@@ -40,8 +40,8 @@ def test_a_signal_is_told() -> None:
 
 def test_the_end_is_put_into_words() -> None:
     assert how_it_ended(3) == "ended with exit code 3"
-    assert how_it_ended(-signal.SIGKILL) == "was ended by SIGKILL"
-    assert how_it_ended(-250) == "was ended by signal 250"
+    assert how_it_ended(-signal.SIGKILL) == "was killed by signal 9 (SIGKILL)"
+    assert how_it_ended(-250) == "was killed by signal 250"
 
 
 def test_a_child_leads_its_own_group_and_reads_nothing() -> None:

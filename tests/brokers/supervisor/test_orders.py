@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -164,3 +166,50 @@ def test_a_log_dir_says_whose_it_is(tmp_path: Path, text: str, found: int | None
     Path(tmp_path, "meta.properties").write_text(text)
 
     assert identity_of(tmp_path) == found
+
+
+def test_a_broker_on_hold_that_ends_is_not_restarted_until_it_is_released(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, brokers=2) as house:
+            await house.audience.hears("all is healthy")
+
+            told = await ordered(house, "hold")
+
+            assert told["sentence"].endswith("not restarted until it is released")
+            found = await house.component("broker-2")
+            assert (found["state"], found["on_hold_by"], found["held_by"]) == (
+                "healthy",
+                "alice",
+                None,
+            )
+            os.kill(found["pid"], signal.SIGKILL)
+            await house.audience.hears("broker-2", "is on hold, so it is not restarted")
+            found = await house.component("broker-2")
+            assert (found["state"], found["pid"]) == ("stopped", None)
+            assert "killed by signal 9 (SIGKILL)" in found["reason"]
+            assert "brokers release broker-2" in found["reason"]
+            assert (await ordered(house, "release"))["state"] == "healthy"
+            assert (await house.component("broker-2"))["on_hold_by"] is None
+            assert holds.read(tmp_path) == {}
+
+    within(scenario)
+
+
+def test_a_hold_outlasts_the_home_and_lets_the_broker_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, brokers=2) as house:
+            await house.audience.hears("all is healthy")
+            await ordered(house, "hold")
+        async with running(tmp_path, brokers=2) as house:
+            await house.audience.hears("all is healthy")
+            found = await house.component("broker-2")
+            assert (found["state"], found["on_hold_by"]) == ("healthy", "alice")
+
+            told = await ordered(house, "restart")
+
+            assert told["state"] == "healthy"
+            assert (await house.component("broker-2"))["pid"] != found["pid"]
+            assert (await house.component("broker-2"))["on_hold_by"] == "alice"
+            assert (await ordered(house, "release"))["sentence"].endswith("if it hangs or ends")
+
+    within(scenario)
