@@ -30,7 +30,6 @@ SETTINGS = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 250,
     "retry.backoff.ms": 50,
-    "message.timeout.ms": 1000 * FINISH_SECONDS,
     "log_level": 0,
 }
 
@@ -38,14 +37,26 @@ SETTINGS = {
 class Traffic:
     """One producer that numbers its records, and what it was told of them."""
 
-    def __init__(self, bootstrap: str, topic: str, *, is_idempotent: bool) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        *,
+        is_idempotent: bool,
+        patience_seconds: int = FINISH_SECONDS,
+    ) -> None:
         self.is_idempotent = is_idempotent
         self.sent = 0
         self.acknowledged: list[tuple[int, int, int]] = []  # partition, offset, number
         self._topic = topic
         self._errors: list[str] = []
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": is_idempotent, **SETTINGS}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": is_idempotent,
+                "message.timeout.ms": 1000 * patience_seconds,
+                **SETTINGS,
+            }
         )
 
     @property
@@ -67,6 +78,10 @@ class Traffic:
         """Write so many, whether the broker is there or not."""
         for _ in range(count):
             self._write_one()
+
+    def poll(self) -> None:
+        """Take the client's reports."""
+        self._producer.poll(0)
 
     def _write_one(self) -> None:
         self._producer.produce(
