@@ -11,7 +11,7 @@ ends.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -424,11 +424,24 @@ class Partition:
             ),
         )
 
+    def inspect_ages(self, now_ms: int) -> Generator[None, None, None]:
+        """Read, in steps, the records on whose age `expire` will depend."""
+        steps = self.log.inspect_ages(now_ms)
+        # A log that is no longer led may be closed, and its files deleted.
+        while self._may_expire():
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            yield
+
     def expire(self, now_ms: int) -> None:
         """Move the log's start past expired segments, never above the high watermark."""
-        is_usable = self.is_leading and self.log.damage is None
-        if is_usable and self.log.expire(now_ms, high_watermark=self.high_watermark):
+        if self._may_expire() and self.log.expire(now_ms, high_watermark=self.high_watermark):
             self._tell_watchers()
+
+    def _may_expire(self) -> bool:
+        return self.is_leading and self.log.damage is None
 
     def _gather_anew(self) -> None:
         """Request the flush for the first append since the last flush began."""

@@ -64,6 +64,9 @@ class Files(Protocol):
 
     def size(self, fd: int) -> int: ...
 
+    def modified_ms(self, fd: int) -> int:
+        """Return when the file was last written to, in milliseconds since 1970."""
+
     def seek(self, fd: int, position: int) -> None:
         """Move the position at which `write` continues."""
 
@@ -120,6 +123,9 @@ class LocalFiles:
 
     def size(self, fd: int) -> int:
         return os.fstat(fd).st_size
+
+    def modified_ms(self, fd: int) -> int:
+        return os.fstat(fd).st_mtime_ns // 1_000_000
 
     def seek(self, fd: int, position: int) -> None:
         os.lseek(fd, position, os.SEEK_SET)

@@ -12,14 +12,20 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from brokers.protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MIN_LENGTH
+from brokers.protocol.records.batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    MIN_LENGTH,
+    stored_max_timestamp,
+)
 from brokers.storage.errors import StorageCorrupt
 from brokers.storage.files import Files
 from brokers.storage.offset_index import IndexEntry
 
-# Base offset, length, leader epoch, magic, last offset delta, max timestamp, record count; the rest
-# is skipped.
-_POINTS: Final = Struct(">qiib6xi8xq14xi")
+# Base offset, length, leader epoch, magic, attributes, last offset delta, base and max timestamp,
+# record count; the rest is skipped.
+_POINTS: Final = Struct(">qiib4xhiqq14xi")
 _BASE_OFFSET: Final = Struct(">q")
 # Holds all batches between two entries of a sparse index at the usual interval of 4 KiB.
 _BLOCK_BYTES: Final = 8192
@@ -91,7 +97,9 @@ def walk(
             if len(block) < HEADER_SIZE:
                 reason = f"{len(block)} bytes hold no batch header"
                 raise NoBatch(path, position, reason, _known(last_offset))
-        base, length, epoch, magic, delta, max_timestamp, count = _POINTS.unpack_from(block, at)
+        base, length, epoch, magic, attributes, delta, first_timestamp, timestamp, count = (
+            _POINTS.unpack_from(block, at)
+        )
         size = length + LOG_OVERHEAD
         if (
             magic != MAGIC
@@ -109,7 +117,9 @@ def walk(
         if base <= last_offset or reached >= bound:
             reason = f"offsets {base} to {reached} between {last_offset} and {bound}"
             raise NoBatch(path, position, reason, _known(last_offset))
-        header = Header(position, size, base, reached, max_timestamp, epoch)
+        if timestamp <= 0 or first_timestamp > timestamp:
+            timestamp = stored_max_timestamp(attributes, first_timestamp, timestamp)
+        header = Header(position, size, base, reached, timestamp, epoch)
         if (base != last_offset + 1 or count != delta + 1) and not is_believed:
             following = _base_offset_at(files, fd, header.end, stop, block, start)
             if following is not None and following <= reached:
@@ -125,7 +135,9 @@ def header_at(files: Files, fd: int, position: int, stop: int) -> Header | None:
     data = files.pread(fd, HEADER_SIZE, position)
     if len(data) < HEADER_SIZE:
         return None
-    base_offset, length, epoch, magic, delta, max_timestamp, count = _POINTS.unpack_from(data)
+    base_offset, length, epoch, magic, attributes, delta, first_timestamp, timestamp, count = (
+        _POINTS.unpack_from(data)
+    )
     size = length + LOG_OVERHEAD
     if (
         magic != MAGIC
@@ -135,7 +147,8 @@ def header_at(files: Files, fd: int, position: int, stop: int) -> Header | None:
         or position + size > stop
     ):
         return None
-    return Header(position, size, base_offset, base_offset + delta, max_timestamp, epoch)
+    timestamp = stored_max_timestamp(attributes, first_timestamp, timestamp)
+    return Header(position, size, base_offset, base_offset + delta, timestamp, epoch)
 
 
 def seek(
@@ -166,7 +179,9 @@ def seek(
             block, start, at = files.pread(fd, min(wanted, stop - position), position), position, 0
             if len(block) < HEADER_SIZE:
                 break
-        base, length, epoch, magic, delta, max_timestamp, count = unpack(block, at)
+        base, length, epoch, magic, attributes, delta, first_timestamp, timestamp, count = unpack(
+            block, at
+        )
         size = length + LOG_OVERHEAD
         reached = base + delta
         if is_confirmed and reached != first_ends_at:
@@ -180,7 +195,8 @@ def seek(
                 following = _base_offset_at(files, fd, position + size, stop, block, start)
                 if following is not None and following <= reached:
                     raise StorageCorrupt(path, position, f"{reached} in front of {following}")
-            return Header(position, size, base, reached, max_timestamp, epoch)
+            timestamp = stored_max_timestamp(attributes, first_timestamp, timestamp)
+            return Header(position, size, base, reached, timestamp, epoch)
         is_confirmed = False
         last_offset = reached
         position += size

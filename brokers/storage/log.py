@@ -10,6 +10,7 @@ methods that say so wait for the disk: a flush is `begin_flush`, `ticket.run` in
 `finish_flush`, and a log has one ticket at a time.
 """
 
+from collections.abc import Generator
 from contextlib import suppress
 
 from brokers.protocol.errors import KafkaError
@@ -280,6 +281,14 @@ class PartitionLog:
         self.start_offset = offset
         self.epochs.truncate_from_start(offset)
         return True
+
+    def inspect_ages(self, now_ms: int) -> Generator[None, None, None]:
+        """Read, in steps, the records on whose age `expire` will depend; see `retention`.
+
+        The log must not be closed between two steps.
+        """
+        with self._folder.on_disk("read"):
+            yield from retention.inspect_ages(self.segments, self.config, now_ms)
 
     def expire(self, now_ms: int, *, high_watermark: int | None = None) -> bool:
         """Move the log's start behind the expired segments; return True if it has moved."""

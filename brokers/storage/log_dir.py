@@ -258,6 +258,8 @@ class LogDir:
         for partition, log in self.logs.items():
             try:
                 if log.damage is None:
+                    for _step in log.inspect_ages(now_ms):
+                        pass
                     log.expire(now_ms, high_watermark=high_watermarks.get(partition, 0))
             except (KafkaError, StorageCorrupt) as error:
                 first_error = first_error or error

@@ -16,12 +16,14 @@ from brokers.protocol.records.batch import (
     MAGIC,
     MIN_LENGTH,
     Batch,
+    stored_max_timestamp,
 )
 from brokers.protocol.records.crc32c import crc32c
 from brokers.storage.files import Files
 
-# Base offset, length, leader epoch, magic, CRC, last offset delta, max timestamp, producer id.
-_POINTS: Final = Struct(">qiibI2xi8xqq")
+# Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max
+# timestamp, producer id.
+_POINTS: Final = Struct(">qiibIhiqqq")
 # Large enough that the cost of reads is negligible, small enough to stay in the cache.
 BLOCK_BYTES: Final = 1024 * 1024
 
@@ -78,7 +80,10 @@ class Scan:
                     self.flaw = f"{len(block)} bytes hold no batch header"
                     self.is_cut_off = True
                     return
-            base, length, batch_epoch, magic, crc, delta, timestamp, producer = unpack(block, at)
+            # fmt: off
+            (base, length, batch_epoch, magic, crc, attributes, delta, first_timestamp, timestamp,
+             producer) = unpack(block, at)
+            # fmt: on
             size = length + LOG_OVERHEAD
             if (
                 base < next_offset
@@ -112,6 +117,8 @@ class Scan:
             self._block, self._at = block, at
             self.position, self.next_offset = position + size, next_offset
             self.epoch = epoch = batch_epoch
+            if timestamp <= 0 or first_timestamp > timestamp:
+                timestamp = stored_max_timestamp(attributes, first_timestamp, timestamp)
             yield position, size, base, next_offset - 1, batch_epoch, timestamp, producer
             position += size
 

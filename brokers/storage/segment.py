@@ -70,8 +70,10 @@ class Segment:
         "handles",
         "has_new_indexes",
         "holes",
+        "inspected_bytes",
         "max_timestamp",
         "max_timestamp_offset",
+        "newest_record",
         "offset_index",
         "rebuild",
         "sealed_size",
@@ -105,6 +107,9 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, once it was needed
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset  # the last offset of the batch that has it
+        # The greatest timestamp among the records themselves, and how far they were read for it.
+        self.newest_record = NO_TIMESTAMP
+        self.inspected_bytes = 0
         self.holes: Sequence[Hole] = ()  # known damage, in the order of positions
         self.rebuild: IndexRebuild | None = None  # the running one
         # Rebuilt from the headers since the file was opened: another rebuild would give the same.
@@ -214,6 +219,10 @@ class Segment:
             else:
                 self._write_entries()
         return self.max_timestamp
+
+    def modified_ms(self) -> int:
+        """Return when the file was last written to."""
+        return self.handles.files.modified_ms(self.handles.open(self.file))
 
     def read_first_timestamp(self) -> int:
         """Return the first batch's timestamp, from which the roll time counts; -1 without any."""
@@ -368,6 +377,8 @@ class Segment:
         self._write_or_wait()
         if self.txn_index is not None:
             self.txn_index.truncate_to(offset)
+        if position < self.inspected_bytes:
+            self.inspected_bytes, self.newest_record = 0, NO_TIMESTAMP
         if position == 0:
             self.first_timestamp = None
 

@@ -83,6 +83,12 @@ def fill(log: PartitionLog, count: int, **fields: Any) -> None:
         append(log, batch(**fields))
 
 
+def expire(log: PartitionLog, now_ms: int, **how: Any) -> bool:
+    """Moves the log's start as housekeeping does, with all the reading that it may take."""
+    finished(log.inspect_ages(now_ms))
+    return log.expire(now_ms, **how)
+
+
 def read(log: PartitionLog, offset: int, *, max_bytes: int = ALL, **how: Any) -> bytes:
     """The bytes of one read."""
     found = log.read(offset, max_bytes=max_bytes, **how)

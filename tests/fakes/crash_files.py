@@ -104,6 +104,9 @@ class CrashFiles:
     def size(self, fd: int) -> int:
         return self._disk.size(fd)
 
+    def modified_ms(self, fd: int) -> int:
+        return self._disk.modified_ms(fd)
+
     def seek(self, fd: int, position: int) -> None:
         self._disk.seek(fd, position)
         self._note("seek", self._serials[fd], position)

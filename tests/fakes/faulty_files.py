@@ -121,6 +121,10 @@ class FaultyFiles:
         self._gate("size", self._paths[fd])
         return self._disk.size(fd)
 
+    def modified_ms(self, fd: int) -> int:
+        self._gate("size", self._paths[fd])
+        return self._disk.modified_ms(fd)
+
     def seek(self, fd: int, position: int) -> None:
         self._disk.seek(fd, position)
 

@@ -44,6 +44,8 @@ MAX_SEQUENCE: Final = 2**31 - 1
 
 _PATCH = Struct(">qii")  # base offset, length (unchanged), leader epoch
 _STAMP = Struct(">hiqq")  # attributes, last offset delta and base timestamp (unchanged), max
+# The base timestamp, or the largest one, is then not what a producer wrote.
+_RESTAMPED: Final = LOG_APPEND_TIME_FLAG | DELETE_HORIZON_FLAG
 CRC: Final = Struct(">I")
 
 
@@ -180,14 +182,18 @@ class Batch:
     def stamp_log_append_time(self, now_ms: int) -> None:
         """Replace the timestamps of all records by the broker's time, and renew the CRC."""
         self.attributes |= LOG_APPEND_TIME_FLAG
-        self.max_timestamp = now_ms
+        self.stamp_max_timestamp(now_ms)
+
+    def stamp_max_timestamp(self, timestamp: int) -> None:
+        """Write the greatest timestamp into the writable buffer, and renew the CRC."""
+        self.max_timestamp = timestamp
         _STAMP.pack_into(
             self.buffer,
             CHECKED_POSITION,
             self.attributes,
             self.last_offset_delta,
             self.base_timestamp,
-            now_ms,
+            timestamp,
         )
         self.crc = crc32c(self.buffer[CHECKED_POSITION:])
         CRC.pack_into(self.buffer, CRC_POSITION, self.crc)
@@ -200,6 +206,19 @@ class Batch:
                 f"batch at offset {self.base_offset} has CRC {actual:#010x}, "
                 f"its header says {self.crc:#010x}",
             )
+
+
+def stored_max_timestamp(attributes: int, base_timestamp: int, max_timestamp: int) -> int:
+    """Return the greatest timestamp that the header of a stored batch stands for.
+
+    Former releases stored headers as producers wrote them. Some producers write 0 for "none", and
+    some never write a greatest timestamp; the first record's is then the best that a header has.
+    """
+    if attributes & _RESTAMPED:
+        return max_timestamp
+    if max_timestamp == 0 and base_timestamp == NO_TIMESTAMP:
+        return NO_TIMESTAMP
+    return max(base_timestamp, max_timestamp)
 
 
 def read_batch(buffer: memoryview, position: int = 0) -> Batch:

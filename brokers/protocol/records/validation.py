@@ -1,9 +1,10 @@
 """Checks whether a broker may accept a batch, from a producer or from a partition's leader.
 
 Checks headers and CRCs; records are unpacked only if a topic's rules concern single records (keys
-of a compacted topic, an oldest permitted timestamp). Codes are those of Apache Kafka, since clients
-act on them: CORRUPT_MESSAGE is retried, INVALID_RECORD is not, and after MESSAGE_TOO_LARGE a Java
-producer splits the batch.
+of a compacted topic, an oldest permitted timestamp), or if the times in the header contradict each
+other. Apache Kafka always stores the greatest timestamp of the records; this module does where it
+has unpacked them. Codes are those of Apache Kafka, since clients act on them: CORRUPT_MESSAGE is
+retried, INVALID_RECORD is not, and after MESSAGE_TOO_LARGE a Java producer splits the batch.
 
 `check_produced` is on the path of every produced batch. It is a plain series of conditions on
 locals, without calls, tables or tuples between them, to stay near half a microsecond beside the
@@ -31,6 +32,7 @@ from brokers.protocol.records.batch import (
     Batch,
     TimestampType,
     batches,
+    stored_max_timestamp,
 )
 from brokers.protocol.records.compression import LAST_CODEC, Compression
 from brokers.protocol.records.crc32c import crc32c
@@ -195,9 +197,9 @@ def check_produced(
         _check_producer(batch)
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
         raise _bad_timestamp(batch, rules, now_ms)
-    # For clients only: they cannot write control batches, whose records are exempt.
-    if rules.looks_inside and origin is CLIENT and inspected is not rules:
-        _check_inside(batch, rules, now_ms)
+    is_odd = newest != base_timestamp and not (newest > base_timestamp >= 0 and count > 1)
+    if (rules.looks_inside or is_odd) and origin is CLIENT:
+        _look_inside(batch, rules, now_ms, inspected)
     return batch
 
 
@@ -206,14 +208,16 @@ def inspecting(
 ) -> Generator[None, None, None]:
     """Check all records of a batch that raised NeedsInspection, in short steps.
 
-    The buffer must not change until the end.
+    The buffer must not change until the end. Then the header has the records' greatest timestamp.
     """
-    yield from _checking(
-        Batch(records),
+    batch = Batch(records)
+    newest = yield from _checking(
+        batch,
         max_bytes=rules.max_decompressed_bytes,
         max_parts=MAX_INSPECTED_PARTS,
         wanted=_wanted(rules, now_ms),
     )
+    _set_newest(batch, rules, newest)
 
 
 def check_replicated(buffer: memoryview, *, expected_offset: int) -> list[Batch]:
@@ -250,21 +254,32 @@ def check_records(
     max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     max_parts: int = MAX_INSPECTED_PARTS,
     wanted: Wanted = ANY_RECORD,
-) -> None:
+) -> int:
     """Check the records of a produced batch: well formed, offset deltas 0, 1, 2, …, and as wanted.
+
+    Returns their greatest timestamp.
 
     RecordsRefused names all records without a key that they need, or with a time outside. The
     reader refuses wrong lengths, counts and offsets. Under a right CRC the producer wrote them so,
     and they are invalid rather than corrupt: a retry would not change them.
     """
-    for _pause in _checking(batch, max_bytes=max_bytes, max_parts=max_parts, wanted=wanted):
-        pass
+    checking = _checking(batch, max_bytes=max_bytes, max_parts=max_parts, wanted=wanted)
+    while True:
+        try:
+            next(checking)
+        except StopIteration as end:
+            newest: int = end.value
+            return newest
 
 
-def _checking(batch: Batch, *, max_bytes: int, max_parts: int, wanted: Wanted) -> Iterator[None]:
+def _checking(
+    batch: Batch, *, max_bytes: int, max_parts: int, wanted: Wanted
+) -> Generator[None, None, int]:
     try:
-        yield from _check_each(
-            outlines(batch, max_bytes=max_bytes, max_parts=max_parts), batch.base_offset, wanted
+        return (
+            yield from _check_each(
+                outlines(batch, max_bytes=max_bytes, max_parts=max_parts), batch.base_offset, wanted
+            )
         )
     except KafkaError as error:
         if error.code is ErrorCode.CORRUPT_MESSAGE:
@@ -274,8 +289,9 @@ def _checking(batch: Batch, *, max_bytes: int, max_parts: int, wanted: Wanted) -
 
 def _check_each(
     rows: Iterator[Outline | None], expected_offset: int, wanted: Wanted
-) -> Iterator[None]:
+) -> Generator[None, None, int]:
     are_keys_required, oldest_ms, newest_ms = wanted
+    newest = NO_TIMESTAMP
     first_offset, faults = expected_offset, Faults()
     for row in rows:
         if row is None:
@@ -284,6 +300,7 @@ def _check_each(
         offset, timestamp, has_key = row
         if offset != expected_offset:
             raise _invalid(f"record has offset {offset}, expected {expected_offset}")
+        newest = max(newest, timestamp)
         if are_keys_required and not has_key:
             faults.add(offset - first_offset, _NO_KEY)
         elif timestamp != NO_TIMESTAMP and not oldest_ms <= timestamp <= newest_ms:
@@ -292,6 +309,7 @@ def _check_each(
         expected_offset += 1
     if faults.count:
         raise RecordsRefused(faults, expected_offset - first_offset)
+    return newest
 
 
 def _check_count(batch: Batch, rules: ProduceRules) -> None:
@@ -350,9 +368,34 @@ def _check_producer(batch: Batch) -> None:
         raise _invalid(f"producer {batch.producer_id} has base sequence {batch.base_sequence}")
 
 
-def _check_inside(batch: Batch, rules: ProduceRules, now_ms: int) -> None:
+def _look_inside(
+    batch: Batch, rules: ProduceRules, now_ms: int, inspected: ProduceRules | None
+) -> None:
+    """Check the records that were not inspected yet, and take their greatest timestamp.
+
+    For topics with rules, and for headers whose times are odd: the base timestamp is that of the
+    first record, so the greatest one is not below it, and the same for a single record; without
+    timestamps both are -1. For clients only: they cannot write control batches, whose records are
+    exempt.
+    """
+    is_stamped = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if inspected is not rules and (rules.looks_inside or not is_stamped):
+        _set_newest(batch, rules, _check_inside(batch, rules, now_ms))
+    # As every later reader of the header will take it.
+    batch.max_timestamp = stored_max_timestamp(
+        batch.attributes, batch.base_timestamp, batch.max_timestamp
+    )
+
+
+def _set_newest(batch: Batch, rules: ProduceRules, newest: int) -> None:
+    """Write the records' greatest timestamp into a header that has another one, as Kafka does."""
+    if newest != batch.max_timestamp and rules.timestamp_type is TimestampType.CREATE_TIME:
+        batch.stamp_max_timestamp(newest)
+
+
+def _check_inside(batch: Batch, rules: ProduceRules, now_ms: int) -> int:
     try:
-        check_records(
+        return check_records(
             batch,
             max_bytes=min(rules.max_decompressed_bytes, MAX_BYTES_AT_ONCE),
             max_parts=MAX_PARTS_AT_ONCE,

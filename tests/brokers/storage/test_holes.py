@@ -26,6 +26,7 @@ from tests.builders.logs import (
     at_greatest_time,
     at_time,
     batch,
+    finished,
     open_log,
     read,
     shifted_index,
@@ -180,6 +181,7 @@ def test_retention_by_time_knows_the_age_of_a_damaged_segment(tmp_path: Path, nu
             assert offset == 2 * (number % batches)
 
     def expired(now_ms: int) -> int:
+        finished(log.inspect_ages(now_ms))
         return expired_segments(
             log.segments, CONFIG, now_ms=now_ms, bound=log.end_offset, end_offset=log.end_offset
         )

@@ -30,7 +30,7 @@ from brokers.storage.log import Appended, PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import LogSlice
 from tests.brokers.storage.log_twin import Aborted, LogTwin, Stored, stored, stored_end, stored_in
-from tests.builders.logs import at_greatest_time, at_time
+from tests.builders.logs import at_greatest_time, at_time, expire
 from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
 
@@ -385,7 +385,7 @@ class Driver:
 
     def expire(self) -> None:
         bound = min(self.twin.transactions()[1].values(), default=self.twin.end)
-        self.log.expire(self.now_ms, high_watermark=bound)
+        expire(self.log, self.now_ms, high_watermark=bound)
         assert self.twin.start <= self.log.start_offset <= max(bound, self.twin.start)
         self.twin.start = self.log.start_offset
         self.delete_segments()

@@ -11,7 +11,7 @@ from brokers.storage.errors import DiskNearlyFull
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.room_ahead import FIRST_BYTES, bound
-from tests.builders.logs import NOW_MS, append, batch, content, open_log, spans
+from tests.builders.logs import NOW_MS, append, batch, content, expire, open_log, spans
 from tests.fakes.faulty_files import FaultyFiles
 
 DISK = Room(device=1, size_bytes=300 * MIB, used_bytes=0, free_bytes=0)
@@ -91,7 +91,7 @@ def test_retention_runs_while_records_are_refused(tmp_path: Path) -> None:
     log.flush()
     free(files, log, 0)
 
-    assert log.expire(NOW_MS + 10_000, high_watermark=1)
+    assert expire(log, NOW_MS + 10_000, high_watermark=1)
 
     log.flush()
     assert log.delete_old_segments(NOW_MS + 10_000) == 1

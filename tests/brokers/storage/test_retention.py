@@ -7,7 +7,16 @@ import pytest
 
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
-from tests.builders.logs import NOW_MS, append, batch, content, files_of, open_log, spans
+from tests.builders.logs import (
+    NOW_MS,
+    append,
+    batch,
+    content,
+    expire,
+    files_of,
+    open_log,
+    spans,
+)
 
 SIZE = len(batch())
 CONFIG = LogConfig(
@@ -38,7 +47,7 @@ def test_segments_go_when_their_newest_record_is_too_old(
 ) -> None:
     log = five_segments(tmp_path / "t-0", retention_ms=retention_ms)
 
-    moved = log.expire(NOW_MS)
+    moved = expire(log, NOW_MS)
     log.delete_old_segments(NOW_MS)
 
     assert (moved, log.start_offset) == (start > 0, start)
@@ -48,12 +57,12 @@ def test_segments_go_when_their_newest_record_is_too_old(
 def test_when_all_is_too_old_an_empty_segment_is_left(tmp_path: Path) -> None:
     log = five_segments(tmp_path / "t-0", retention_ms=1_000)
 
-    log.expire(NOW_MS + 5_000)
+    expire(log, NOW_MS + 5_000)
     log.flush()
     log.delete_old_segments(NOW_MS + 5_000)
 
     assert (log.start_offset, log.end_offset, bases(log)) == (10, 10, [10])
-    assert not log.expire(NOW_MS + 9_000), "an empty segment is not replaced by another"
+    assert not expire(log, NOW_MS + 9_000), "an empty segment is not replaced by another"
     append(log)
     assert spans(content(log)) == [(10, 10)]
 
@@ -64,7 +73,7 @@ def test_when_all_is_too_old_an_empty_segment_is_left(tmp_path: Path) -> None:
 def test_segments_go_while_the_rest_is_large_enough(tmp_path: Path, kept: int, start: int) -> None:
     log = five_segments(tmp_path / "t-0", retention_bytes=kept * SIZE)
 
-    log.expire(NOW_MS)
+    expire(log, NOW_MS)
 
     assert log.start_offset == start
 
@@ -72,7 +81,7 @@ def test_segments_go_while_the_rest_is_large_enough(tmp_path: Path, kept: int, s
 def test_nothing_at_or_above_the_high_watermark_goes(tmp_path: Path) -> None:
     log = five_segments(tmp_path / "t-0", retention_bytes=0)
 
-    log.expire(NOW_MS, high_watermark=5)
+    expire(log, NOW_MS, high_watermark=5)
 
     assert log.start_offset == 4
 
@@ -80,7 +89,7 @@ def test_nothing_at_or_above_the_high_watermark_goes(tmp_path: Path) -> None:
 def test_a_compacted_topic_keeps_its_old_segments(tmp_path: Path) -> None:
     log = five_segments(tmp_path / "t-0", retention_ms=0, is_deleted=False)
 
-    assert not log.expire(NOW_MS + 99_999)
+    assert not expire(log, NOW_MS + 99_999)
 
 
 def test_records_without_timestamps_have_no_age(tmp_path: Path) -> None:
@@ -88,7 +97,7 @@ def test_records_without_timestamps_have_no_age(tmp_path: Path) -> None:
     for _ in range(6):
         append(log, batch(timestamp=-1))
 
-    assert not log.expire(NOW_MS)
+    assert not expire(log, NOW_MS)
 
 
 def test_the_log_start_takes_whole_segments_below_it(tmp_path: Path) -> None:
@@ -143,6 +152,6 @@ def test_ages_of_segments_from_an_earlier_run_are_read_from_their_index(tmp_path
     five_segments(tmp_path / "t-0").close()
 
     log = open_log(tmp_path / "t-0", replace(CONFIG, retention_ms=4_001), is_clean=True)
-    log.expire(NOW_MS)
+    expire(log, NOW_MS)
 
     assert log.start_offset == 4

@@ -8,11 +8,13 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records import validation
 from brokers.protocol.records.batch import (
     CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
     TRANSACTIONAL_FLAG,
     TimestampType,
     read_batch,
+    stored_max_timestamp,
 )
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
@@ -476,3 +478,41 @@ def faults_of(data: bytearray, rules: ProduceRules) -> RecordsRefused:
     with pytest.raises(RecordsRefused) as refused:
         check_produced(memoryview(data), rules, NOW_MS)
     return refused.value
+
+
+@pytest.mark.parametrize("count", [2, 2 * MAX_PARTS_AT_ONCE])
+def test_a_header_whose_times_contradict_each_other_gets_that_of_the_records(count: int) -> None:
+    data = seal(build(samples=times(*range(NOW_MS - count, NOW_MS))), max_timestamp=0)
+
+    steps = check_at_length(data, RULES)
+
+    assert (steps > 0) == (count > MAX_PARTS_AT_ONCE)
+    stored = read_batch(memoryview(data))
+    assert stored.max_timestamp == NOW_MS - 1
+    stored.check_crc()
+
+
+def test_a_coordinators_batch_is_taken_as_it_is() -> None:
+    data = seal(build(samples=times(NOW_MS)), max_timestamp=0)
+
+    check_produced(memoryview(data), RULES, NOW_MS, Origin.COORDINATOR)
+
+    assert read_batch(memoryview(data)).max_timestamp == 0
+
+
+@pytest.mark.parametrize(
+    ("attributes", "base", "newest", "told"),
+    [
+        (0, NOW_MS - 1, NOW_MS, NOW_MS),
+        (0, -1, 0, -1),
+        (0, -1, -1, -1),
+        (0, NOW_MS, 0, NOW_MS),
+        (0, -1, NOW_MS, NOW_MS),
+        (LOG_APPEND_TIME_FLAG, NOW_MS + 5, NOW_MS, NOW_MS),
+        (DELETE_HORIZON_FLAG, NOW_MS + 5, NOW_MS, NOW_MS),
+    ],
+)
+def test_a_stored_header_is_read_as_what_its_producer_can_have_meant(
+    attributes: int, base: int, newest: int, told: int
+) -> None:
+    assert stored_max_timestamp(attributes, base, newest) == told
