@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from cli.version import VERSION
+from brokers.release import VERSION
 
 # verb: (the module with a function of this name, its text in `--help`)
 VERBS: Final[Mapping[str, tuple[str, str]]] = {

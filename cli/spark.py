@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import click
 
+from brokers.release import VERSION
 from cli.home import HOME_OPTION
 from cli.spark_classes import store_classes
 from cli.spark_examples import list_examples, run_example
-from cli.version import VERSION
 from spark_integration.jobs import programs
 from spark_integration.jobs.errors import SparkError
 from spark_integration.jobs.package import build_package

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from brokers import release
 from brokers.clock import Clock
 from brokers.config import environment
 from brokers.supervisor import (
@@ -116,6 +117,8 @@ class Supervisor:
             certificates.require_usable(self._options.web_cert, self._options.web_key)
         # An error in the file is reported before any running process is touched.
         broker_settings.environment(self._home.folder, ())
+        if refusal := release.refusal(self._home.folder):
+            raise StartRefused(refusal)
         # A home on a full disk has its reserve to start with.
         self._disks.look()
         self._home.prepare()
@@ -341,17 +344,18 @@ class Supervisor:
             needed = [watcher for watcher in looping if watcher.component.kind in DATA_KINDS]
             if needed:
                 # No user watches a detached start: stop everything rather than run half of it.
-                self._failure = f"{self._blamed(needed[0])}; everything was stopped again"
+                self._failure = f"everything was stopped again: {self._blamed(needed[0])}"
                 self.stop()
             elif looping == late:
                 self._finish_start(
-                    f"{self._blamed(looping[0])}; brokers serve without it, and it is tried again:"
-                    f" see `status`, or stop all with `down`"
+                    f"brokers serve, and what is missing is tried again (see `status`, or stop all"
+                    f" with `down`): {self._blamed(looping[0])}"
                 )
 
     def _blamed(self, watcher: Watcher) -> str:
         log = self._home.log_file(watcher.component.name)
-        return f"{watcher.component.name} cannot start ({watcher.reason}), {log} has more"
+        cause = f": {watcher.cause}" if watcher.cause else ""
+        return f"{watcher.component.name} cannot start ({watcher.reason}), {log} has more{cause}"
 
     def _finish_start(self, complaint: str) -> None:
         self._is_start_over = True

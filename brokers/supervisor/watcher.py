@@ -163,6 +163,15 @@ class Watcher:
         """For how long a process that served has given no sign of life."""
         return self._clock.monotonic() - self._heard_at if self.state is State.HEALTHY else 0.0
 
+    @property
+    def cause(self) -> str:
+        """The last complaint of the process that ended; empty if it made none."""
+        for line in reversed(self.last_lines):
+            if is_telling(line):
+                entry = structured(line)
+                return line if entry is None else str(entry.get("error") or readable(entry))
+        return ""
+
     async def run(self) -> None:
         """Start the component, and restart it whenever it ends, until `stop`."""
         try:
@@ -381,6 +390,9 @@ class Watcher:
                 await self._ending.wait()
 
     def _on_line(self, line: str) -> None:
+        # Foreign programs report each step of a stop in plain text; our own report what is wrong.
+        if self._ending.is_set() and structured(line) is None:
+            return
         # Until it serves, a process logs complaints about components that are not up yet. If it
         # ends before it serves, its last lines are shown.
         if self._ready_at is not None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from brokers.release import VERSION
 from cli.spark import spark
-from cli.version import VERSION
 from spark_integration.jobs.package import build_package
 from tests.extras import requires
 

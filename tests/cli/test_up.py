@@ -158,6 +158,7 @@ def test_a_start_that_cannot_succeed_ends_with_the_reason(
     shown = capsys.readouterr()
     assert "the disk is made of cheese" in shown.out
     assert "broker-1 cannot start (ended with exit code 3)" in shown.err
+    assert shown.err.endswith("has more: the disk is made of cheese\n")
     assert list(leftovers.marked(tmp_path)) == []
 
 

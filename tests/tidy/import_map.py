@@ -30,7 +30,8 @@ READ_OF_BROKERS = (
     "brokers.search.predicate brokers.protocol.records.reader "
 )
 OF_COMMANDS = (
-    "gateway.kafka brokers.supervisor brokers.inspection cli.connect_client cli.spark_examples "
+    "gateway.kafka brokers.supervisor brokers.inspection brokers.release "
+    "cli.connect_client cli.spark_examples "
     "spark_integration.jobs.class_archive spark_integration.jobs.errors "
     "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
 )
@@ -63,6 +64,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.config": ("", ""),
     "brokers.disk_room": ("", ""),
     "brokers.key_files": ("", ""),
+    "brokers.release": ("", ""),
     # Each process of a home beats: from its event loop, or from a thread where it has none.
     "brokers.beats": ("", "asyncio threading"),
     "brokers.protocol": ("", ""),
@@ -107,7 +109,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Orders for brokers go to the supervisor of its home.
         CONTROLPLANE
         + "brokers.controlplane brokers.key_files brokers.beats brokers.supervisor.errors "
-        + "brokers.supervisor.holds brokers.supervisor.home",
+        + "brokers.supervisor.holds brokers.supervisor.home brokers.release",
         "django asyncio fcntl signal socket",
     ),
     "brokers.controlplane.management": (
@@ -122,7 +124,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Which configs brokers take, and which names topics may have.
         (
             "brokers.config brokers.clock brokers.disk_room brokers.beats "
-            "brokers.cluster.static_configs brokers.cluster.topic_names"
+            "brokers.release brokers.cluster.static_configs brokers.cluster.topic_names"
         ),
         "asyncio subprocess signal socket select fcntl ssl",
     ),

@@ -51,13 +51,13 @@ def run() -> None:
         try:
             asyncio.run(_serve(home.agent_id(settings.SAMSA_HOME), SystemClock()))
         except BaseExceptionGroup as group:
-            refusals, bugs = group.split(KafkaError)
+            refusals, bugs = group.split((KafkaError, home.NewerRelease))
             if refusals is None or bugs is not None:
                 raise
             raise StartRefused(str(_first(refusals))) from None
 
 
-def _first(group: BaseExceptionGroup[KafkaError]) -> BaseException:
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     first: BaseException = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]

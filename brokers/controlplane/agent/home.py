@@ -22,6 +22,10 @@ class HomeDamaged(Exception):
     """The home's files about its agent are invalid; the text says what to do."""
 
 
+class NewerRelease(Exception):
+    """A database was written by a newer release; the text says which, and what to do."""
+
+
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """Hold the home's lock; HomeInUse if another agent has it."""

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Final
 
 import django
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, ProgrammingError, connections
+from django.db.migrations.recorder import MigrationRecorder
 
+from brokers import release
 from brokers.controlplane import models
+from brokers.controlplane.agent.home import NewerRelease, replace_text
 from brokers.controlplane.logs import log
 
 HASH_FILE: Final = "migrated"
@@ -29,7 +32,16 @@ MIGRATION_LOCK: Final = 0x53414D5341
 
 
 def ensure_tables() -> None:
-    """Migrate and create the first user, unless the home records that it was done."""
+    """Migrate and create the first user, unless the home records that it was done.
+
+    NewerRelease, before anything is written, if a database has migrations without files here.
+    """
+    _refuse_newer()
+    _migrate_if_needed()
+    replace_text(settings.SAMSA_HOME / release.RELEASE_FILE, release.note())
+
+
+def _migrate_if_needed() -> None:
     wanted = _hash()
     record = settings.SAMSA_HOME / HASH_FILE
     with suppress(FileNotFoundError):
@@ -46,6 +58,21 @@ def ensure_tables() -> None:
         call_command(ENSURE_FIRST_USER, verbosity=0)
     record.write_text(wanted, encoding="ascii")
     log.info("tables.migrated", databases=len(settings.DATABASES))
+
+
+def _refuse_newer() -> None:
+    known = {f"{app.label}.{file.stem}" for app, file in _migrations()}
+    for alias in _databases():
+        applied = MigrationRecorder(connections[alias]).applied_migrations()
+        there = {f"{app}.{name}" for app, name in applied}
+        if refusal := release.newer(f"the database {alias}", there - known):
+            raise NewerRelease(refusal)
+
+
+def _migrations() -> Iterator[tuple[AppConfig, Path]]:
+    for app in sorted(apps.get_app_configs(), key=lambda app: app.label):
+        for file in sorted(Path(app.path, "migrations").glob("[0-9]*.py")):
+            yield app, file
 
 
 def _databases() -> tuple[str, ...]:
@@ -65,10 +92,8 @@ def _hash() -> str:
                 [name, *(str(place.get(key, "")) for key in ("ENGINE", "NAME", "HOST", "PORT"))]
             ).encode()
         )
-    for app in sorted(apps.get_app_configs(), key=lambda app: app.label):
-        seen.update(app.label.encode())
-        for file in sorted(Path(app.path, "migrations").glob("[0-9]*.py")):
-            seen.update(file.name.encode() + file.read_bytes())
+    for app, file in _migrations():
+        seen.update(app.label.encode() + file.name.encode() + file.read_bytes())
     return seen.hexdigest()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.ports import claim_port
+from brokers.release import RELEASE_FILE
 from brokers.supervisor import daemon, leftovers, probe
 from brokers.supervisor.components import Component, Doors, connect_table
 from brokers.supervisor.errors import StartRefused
@@ -165,12 +166,25 @@ def test_a_crash_loop_is_a_state_with_its_last_words(tmp_path: Path) -> None:
 
 def test_a_detached_start_that_cannot_succeed_stops_everything(tmp_path: Path) -> None:
     async def scenario() -> None:
-        with pytest.raises(StartRefused, match=r"broker-1 cannot start .*broker-1\.log"):
+        with pytest.raises(StartRefused, match=r"broker-1\.log has more: the disk.*cheese$"):
             async with running(tmp_path, {"broker-1": "crash"}, is_detached=True) as house:
                 await house.audience.hears("exit code 3", times=3)
         assert list(leftovers.marked(tmp_path)) == []
 
     within(scenario)
+
+
+def test_a_home_of_a_newer_release_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    newer = {"release": "9.9", "migrations": ["controlplane.9999_future"]}
+    (tmp_path / RELEASE_FILE).write_text(json.dumps(newer))
+
+    async def scenario() -> None:
+        with pytest.raises(StartRefused, match=r"written by 9\.9, .* controlplane\.9999_future"):
+            async with running(tmp_path):
+                pass
+
+    within(scenario)
+    assert [file.name for file in tmp_path.iterdir()] == [RELEASE_FILE]
 
 
 def test_a_console_that_cannot_start_leaves_the_brokers_running(tmp_path: Path) -> None:

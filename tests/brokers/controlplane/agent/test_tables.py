@@ -1,10 +1,14 @@
 """Tables and the first user: made when needed, and only then."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
+from django.db import connections
+from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import override_settings
 
 from tests.database import FILES, pointed_at, project_home, sqlite_databases
@@ -13,8 +17,10 @@ project_home()
 
 from django.contrib.auth import get_user_model  # noqa: E402
 
+from brokers import release  # noqa: E402
 from brokers.controlplane import models  # noqa: E402
 from brokers.controlplane.agent import tables  # noqa: E402
+from brokers.controlplane.agent.home import NewerRelease  # noqa: E402
 from gateway.access.models import Account  # noqa: E402
 
 
@@ -105,3 +111,36 @@ def test_a_home_with_the_first_password_asks_at_each_start_whether_it_is_void(
 
         assert not file.exists()
     assert migrations == []
+
+
+def test_a_database_of_a_newer_release_is_refused_before_anything_is_written(
+    home: Path, migrations: list[str]
+) -> None:
+    with sqlite_databases(home):
+        tables.ensure_tables()
+        migrations.clear()
+        MigrationRecorder(connections["cluster"]).record_applied("controlplane", "9999_future")
+        (home / tables.HASH_FILE).write_text("of another release")
+
+        with pytest.raises(
+            NewerRelease, match=r"cluster was written by .* controlplane\.9999_future"
+        ):
+            tables.ensure_tables()
+
+    assert migrations == []
+    assert (home / tables.HASH_FILE).read_text() == "of another release"
+
+
+def test_a_home_notes_its_release_and_all_migrations_of_its_apps(home: Path) -> None:
+    with sqlite_databases(home):
+        tables.ensure_tables()
+
+        said = json.loads((home / release.RELEASE_FILE).read_text())
+
+        assert said["release"] == release.name()
+        assert set(said["migrations"]) == {
+            f"{app.label}.{file.stem}"
+            for app in apps.get_app_configs()
+            for file in Path(app.path, "migrations").glob("[0-9]*.py")
+            if file.is_relative_to(release.ROOT) and ".venv" not in file.parts
+        }
