@@ -55,11 +55,13 @@ from brokers.server.loop_delay import LoopDelay
 from brokers.server.metrics import Metrics
 from brokers.server.producer_ids import ProducerIds
 from brokers.server.workers import clean
+from brokers.storage.disk_failures import MAX_FAILURES, recent_failures
 from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_dir import LogDir, LogDirInUse
+from brokers.storage.names import DISK_FAILURES
 
 # Time for requests in flight to finish when the broker stops; a produce waits for a flush, a fetch
 # for its max_wait_ms, which clients leave at 500.
@@ -76,6 +78,10 @@ FOLLOW_SECONDS: Final = 5.0
 
 class StartFailed(Exception):
     """The broker cannot start; the message says why and what to do."""
+
+
+class DiskFailing(StartFailed):
+    """The disk has failed too often to trust it once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +218,7 @@ class Broker:
             os.makedirs(path, mode=0o750, exist_ok=True)  # noqa: PTH103 - paths are strings here
             # First, since a log dir that is opened and not closed has to be recovered.
             identity = read_identity(self._files, path)
+            self._refuse_failing_disk(path)
             log_dir = LogDir(
                 path,
                 files=self._files,
@@ -221,10 +228,22 @@ class Broker:
         except (LogDirInUse, StorageCorrupt) as error:
             raise StartFailed(str(error)) from error
         except (LogDirFailed, KafkaError, OSError) as error:
-            raise StartFailed(
+            kind = DiskFailing if isinstance(error, LogDirFailed) else StartFailed
+            raise kind(
                 f"log dir {path} cannot be used: {error}; check its owner, its mode and its disk"
             ) from error
         return log_dir, identity
+
+    def _refuse_failing_disk(self, path: str) -> None:
+        failures = recent_failures(self._files, path, self._clock.now_ms())
+        if len(failures) >= MAX_FAILURES:
+            raise DiskFailing(
+                f"the disk of log dir {path} failed {len(failures)} times within a day, last: "
+                f"{failures[-1].partition(' ')[2]}; check or replace it, then remove "
+                f"{path}/{DISK_FAILURES} and start the broker again"
+            )
+        for failure in failures:
+            self._log.warning("log_dir.failed_before", path=path, failure=failure)
 
     def _coordinated(self) -> Runtime[GroupShard]:
         """Create the runtime of groups, and make it available to handlers."""

@@ -1,9 +1,7 @@
 """Runs one broker as a process: `python -m brokers.server`.
 
 The composition root: reads the configuration, creates the real clock, the real files and the link
-to this host's agent, and passes them to a `Broker`. Does not import Django. Exit codes are for the
-supervisor: 0 only after a requested stop, 1 for any failure, with one line that says what to do,
-and 2 for an invalid configuration.
+to this host's agent, and passes them to a `Broker`. Does not import Django.
 """
 
 import asyncio
@@ -16,16 +14,15 @@ from brokers import beats
 from brokers.clock import SystemClock
 from brokers.cluster.static_configs import wrong
 from brokers.config import NUMBERS, BrokerConfig, ConfigError, broker_config
+from brokers.exit_codes import DISK_FAILED, FAILED, MISCONFIGURED, STOPPED
 from brokers.server.agent_link import AgentLink
-from brokers.server.broker import Broker, Ready, StartFailed
+from brokers.server.broker import Broker, DiskFailing, Ready, StartFailed
 from brokers.server.descriptors import raise_limit
 from brokers.server.logs import Log
 from brokers.server.served import HANDLERS, LANES
+from brokers.storage.disk_failures import note_failure
 from brokers.storage.errors import LogDirFailed
-
-STOPPED: Final = 0
-FAILED: Final = 1
-MISCONFIGURED: Final = 2
+from brokers.storage.files import LocalFiles
 
 # Almost no objects here form cycles, and a full collection over many connections and partitions
 # takes tens of milliseconds: it must be rare, and so must the small ones.
@@ -69,16 +66,29 @@ async def _live(config: BrokerConfig, clock: SystemClock, journal: Log) -> int:
             telling.cancel()
     except StartFailed as error:
         journal.error("broker.gave_up", error=error)
-        return FAILED
+        return DISK_FAILED if isinstance(error, DiskFailing) else FAILED
     except LogDirFailed as error:
         journal.error("log_dir.failed", path=error.path, operation=error.operation, error=error)
-        return FAILED
+        return _disk_failed(error, config, clock, journal)
     except Exception as error:  # noqa: BLE001 - whatever it was, the operator's log must have it
         journal.bug("broker.failed", error)
         return FAILED
     finally:
         await link.close()
     return STOPPED
+
+
+def _disk_failed(
+    error: LogDirFailed, config: BrokerConfig, clock: SystemClock, journal: Log
+) -> int:
+    """Mark the log dir, and return the exit code; a bad sector that was read marks nothing."""
+    if error.operation == "read":
+        return FAILED
+    try:
+        note_failure(LocalFiles(), config.log_dir, error, clock.now_ms())
+    except OSError as refused:
+        journal.error("log_dir.not_marked", path=config.log_dir, error=refused)
+    return DISK_FAILED
 
 
 async def _keep_told(pipe: int, ready: asyncio.Future[Ready]) -> None:

@@ -35,6 +35,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 META_PROPERTIES = "meta.properties"
 LOCK = ".lock"
 PRODUCER_IDS = "samsa.producer-ids"  # ours; Kafka ignores files that it does not know
+DISK_FAILURES = "samsa.disk-failures"
 
 # Partition folders to be deleted, and those set aside for an operator to inspect.
 DELETE_FOLDER = "-delete"

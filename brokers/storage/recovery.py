@@ -26,7 +26,7 @@ from brokers.storage.handles import Handles
 from brokers.storage.log_config import LogConfig
 from brokers.storage.producer_notes import ProducerNotes
 from brokers.storage.resync import has_lost_page, has_sound_batch
-from brokers.storage.scan import Scan
+from brokers.storage.scan import BLOCK_BYTES, Scan
 from brokers.storage.segment import ENTRY, MAX_WAITING, NOT_READ, Segment
 from brokers.storage.segments import Segments
 from brokers.storage.set_aside import copy_rest, set_segment_aside
@@ -358,7 +358,12 @@ class _Recovery:
             )
 
     def _make_durable(self, segment: Segment) -> None:
-        """Sync a segment that was read: it may be only in the page cache, and is served next."""
+        """Sync a segment that was read: it may be only in the page cache, and is served next.
+
+        After a failed flush the kernel has marked the lost pages as clean, and a sync would report
+        success without them. So the part that was never synced is written once more.
+        """
+        self._write_again(segment)
         self._handles.sync(self._handles.open(segment.file), segment.file.path)
         if segment is not self._found.segments.active:
             segment.seal()
@@ -368,6 +373,22 @@ class _Recovery:
             # The next recovery would read this segment again, so its indexes need no sync.
             segment.write_indexes()
         self._put_txn_index(segment)
+
+    def _write_again(self, segment: Segment) -> None:
+        """Write the bytes above the recovery point over themselves."""
+        if segment.base_offset < self._recovery_point:
+            first = segment.find(self._recovery_point, self._config)
+            position = segment.size if first is None else first.position
+        else:
+            position = 0
+        fd = self._handles.open(segment.file)
+        while position < segment.size:
+            length = min(BLOCK_BYTES, segment.size - position)
+            data = memoryview(self._files.pread(fd, length, position))
+            while data:
+                written = self._files.pwrite(fd, data, position)
+                position += written
+                data = data[written:]
 
     def _put_txn_index(self, segment: Segment) -> None:
         """Replace the old transaction index by the new one."""

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from brokers.beats import BEATS
 from brokers.clock import Clock
+from brokers.exit_codes import DISK_FAILED
 from brokers.supervisor.child import Child, how_it_ended
 from brokers.supervisor.components import Component, Gate, Kind, environment_of
 from brokers.supervisor.holds import Hold
@@ -93,7 +94,7 @@ class Watcher:
         self.state = State.STOPPED
         # The user's hold: the component is stopped, or runs and is not restarted.
         self.hold: Hold | None = None
-        # It has ended while it was on hold.
+        # It has ended, and is not started again by itself.
         self._rests = False
         # Why it is not healthy, in words; empty if it is.
         self.reason = ""
@@ -181,7 +182,9 @@ class Watcher:
                     self._ending.clear()
                     await self._live_once()
                 else:
-                    self._move(State.STOPPED)
+                    # One that rests keeps the state that says why.
+                    if self.is_stopped:
+                        self._move(State.STOPPED)
                     await self._called.wait()
                     self._called.clear()
         finally:
@@ -234,10 +237,12 @@ class Watcher:
         """Terminate the process, kill it after its deadline, and return when it is gone.
 
         Another one starts at once unless the component is held, even if the component was waiting
-        between two failed starts.
+        between two failed starts or rested after one.
         """
         self._ending.set()
         if self._child is None:
+            self._rests = False
+            self._called.set()
             return
         self._move(State.STOPPING)
         self._child.terminate()
@@ -313,7 +318,9 @@ class Watcher:
             self.reason, self.last_lines = "", []
         else:
             self.last_lines = list(pump.last_lines)
-            await self._after_exit(self._killed_because or how_it_ended(status))
+            await self._after_exit(
+                self._killed_because or how_it_ended(status), has_bad_disk=status == DISK_FAILED
+            )
 
     async def _wait_until_ready(self, child: Child, ready: ReadyLine, pump: Pump) -> None:
         """Wait for the component's gate; its limits decide what happens if it is late."""
@@ -361,7 +368,10 @@ class Watcher:
         self._move(State.HEALTHY)
         self._news("component.ready", f"ready in {self._ready_at - self._started_at:.1f} s")
 
-    async def _after_exit(self, how: str) -> None:
+    async def _after_exit(self, how: str, *, has_bad_disk: bool = False) -> None:
+        has_bad_disk = has_bad_disk and self.component.kind is Kind.BROKER
+        if has_bad_disk:
+            how = "ended because its disk failed"
         now = self._clock.monotonic()
         served = None if self._ready_at is None else now - self._ready_at
         self.restarts = self.restarts.after_exit(served)
@@ -380,6 +390,12 @@ class Watcher:
             self._rests = True
             self._move(State.STOPPED)
             self._news("component.exited", f"{self.reason}; it is on hold, so it is not restarted")
+            return
+        if has_bad_disk and served is None:
+            self._rests = True
+            self.reason += f"; `./samsa brokers start {self.component.name}` tries it again"
+            self._move(State.CRASH_LOOP)
+            self._news("component.exited", f"{self.reason}; it is not started again by itself")
             return
         is_loop = self.restarts.is_crash_loop
         self._move(State.CRASH_LOOP if is_loop else State.RESTARTING)

@@ -11,6 +11,8 @@ into a small model of a file system and lets a seeded random decide what had rea
 - later writes to it are lost, or there, or there up to a byte, or there in some pages of 4,096
   bytes only, since pages are written back in any order; what was lost within reads as zeros, or as
   the bytes before, and the file's length may have grown without any of its bytes;
+- a `datasync` that fails takes the waiting bytes of its file away from the platter for good, as a
+  kernel does that marks them clean; programs go on reading them until the power fails;
 - a truncation is there, and all earlier ones with it, or it is not, and then nothing after it is;
 - names created, renamed or removed are there once `sync_folder` has returned; later ones are undone
   from some moment on, per folder and in order, as journaling file systems do. A name may thus stand
@@ -20,6 +22,7 @@ The result is written out to the `live` folder: the next program starts from it.
 dies while the machine goes on is the same replay with everything kept.
 """
 
+import errno
 import marshal
 import os
 import random
@@ -43,6 +46,7 @@ class CrashFiles:
 
     def __init__(self, root: str, journal: str) -> None:
         self._disk = LocalFiles()
+        self.fails_sync = False
         self._root = root
         self._journal = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
         self._serials: dict[int, int] = {}  # open descriptors -> number of the open
@@ -112,6 +116,9 @@ class CrashFiles:
         self._note("seek", self._serials[fd], position)
 
     def datasync(self, fd: int) -> None:
+        if self.fails_sync:
+            self._note("sync_failed", self._serials[fd])
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         token = next(self._next)
         self._note("sync", self._serials[fd], token)
         self._note("synced", token)
@@ -171,6 +178,11 @@ class _File:
             _apply(self.platter, position, data)
         del self.waiting[:done]
         self.settled += done
+
+    def forget(self) -> None:
+        """Take what waits for written, though it is not."""
+        self.settled += len(self.waiting)
+        self.waiting.clear()
 
     def lose(self, rng: random.Random, mode: str) -> None:
         if mode == "mixed":
@@ -347,6 +359,9 @@ class _Replay:
     def _sync(self, serial: int, token: int) -> None:
         file = self._opened[serial][0]
         self._syncing[token] = (file, file.mark())
+
+    def _sync_failed(self, serial: int) -> None:
+        self._opened[serial][0].forget()
 
     def _sync_folder(self, path: str, token: int) -> None:
         folder = self._root.at(path)

@@ -62,6 +62,7 @@ ANYTHING = "anything"
 MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.clock": ("", ""),
     "brokers.config": ("", ""),
+    "brokers.exit_codes": ("", ""),
     "brokers.disk_room": ("", ""),
     "brokers.key_files": ("", ""),
     "brokers.release": ("", ""),
@@ -90,7 +91,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.server": (
         PURE
         + "brokers.config brokers.disk_room brokers.key_files brokers.storage brokers.security "
-        + "brokers.replication brokers.beats "
+        + "brokers.replication brokers.beats brokers.exit_codes "
         + "brokers.coordination brokers.inspection brokers.search",
         "asyncio socket select ssl h11 signal",
     ),
@@ -123,7 +124,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.supervisor": (
         # Which configs brokers take, and which names topics may have.
         (
-            "brokers.config brokers.clock brokers.disk_room brokers.beats "
+            "brokers.config brokers.clock brokers.disk_room brokers.beats brokers.exit_codes "
             "brokers.release brokers.cluster.static_configs brokers.cluster.topic_names"
         ),
         "asyncio subprocess signal socket select fcntl ssl",

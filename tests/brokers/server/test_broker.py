@@ -21,10 +21,12 @@ from brokers.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from brokers.server.broker import Broker, StartFailed
+from brokers.server.broker import Broker, DiskFailing, StartFailed
 from brokers.server.logs import Log
 from brokers.server.served import HANDLERS, LANES
+from brokers.storage.disk_failures import MAX_FAILURES, note_failure
 from brokers.storage.errors import LogDirFailed
+from brokers.storage.files import LocalFiles
 from brokers.storage.names import CLEAN_SHUTDOWN
 from tests.builders.logs import batch
 from tests.fakes.broker import running_broker
@@ -249,6 +251,25 @@ def test_an_unusable_log_dir_ends_the_start_with_its_name(tmp_path: Path) -> Non
         (tmp_path / "data").write_text("a file, not a folder", encoding="ascii")
 
         with pytest.raises(StartFailed, match="data cannot be used"):
+            async with running_broker(tmp_path):
+                pass
+
+    run(story())
+
+
+def test_a_disk_that_failed_too_often_is_not_trusted_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running_broker(tmp_path):
+            pass
+        failure = LogDirFailed("t-0/0.log", "fsync", OSError(errno.EIO, "Input/output error"))
+        now_ms = SystemClock().now_ms()
+        for _ in range(MAX_FAILURES - 1):
+            note_failure(LocalFiles(), str(tmp_path / "data"), failure, now_ms)
+        async with running_broker(tmp_path):
+            pass
+        note_failure(LocalFiles(), str(tmp_path / "data"), failure, now_ms)
+
+        with pytest.raises(DiskFailing, match=r"failed 3 times .* remove .*samsa\.disk-failures"):
             async with running_broker(tmp_path):
                 pass
 

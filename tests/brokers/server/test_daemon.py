@@ -16,7 +16,9 @@ import pytest
 from bench.ports import claim_port
 from brokers.cluster.twin import Twin
 from brokers.config import BrokerConfig, ConfigError
+from brokers.exit_codes import DISK_FAILED
 from brokers.server import daemon
+from brokers.storage.disk_failures import MAX_FAILURES
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.listener import until
 
@@ -271,3 +273,29 @@ def test_broker_configs_that_make_sense_are_taken() -> None:
     defaults = {"log.retention.ms": "1000", "max.connections": "5", "broker.rack": "here"}
 
     daemon.check_defaults(BrokerConfig(agent_socket="a", log_dir="b", defaults=defaults))
+
+
+def test_a_broker_whose_disk_fails_marks_its_log_dir_and_tells_so_by_its_exit_code(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        async with agent(tmp_path):
+            async with broker_process(tmp_path) as process:
+                await process.ready()
+                # A folder where a checkpoint is to be written.
+                (tmp_path / "data" / "recovery-point-offset-checkpoint.tmp").mkdir()
+                process.signal(signal.SIGTERM)
+                code, lines = await process.end()
+
+            assert code == DISK_FAILED, lines
+            mark = tmp_path / "data" / "samsa.disk-failures"
+            text = mark.read_text(encoding="utf-8")
+            assert "Is a directory" in text
+            mark.write_text(text * MAX_FAILURES, encoding="utf-8")
+
+            async with broker_process(tmp_path) as process:
+                code, lines = await process.end()
+                assert code == DISK_FAILED
+                assert "samsa.disk-failures and start the broker again" in lines[-1]["error"]
+
+    asyncio.run(story())

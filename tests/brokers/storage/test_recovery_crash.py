@@ -11,9 +11,10 @@ import pytest
 
 from brokers.protocol.records.batch import batches
 from brokers.protocol.records.builder import BatchBuilder
+from brokers.storage.errors import LogDirFailed
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
-from tests.builders.logs import append, batch, content, marker, open_log
+from tests.builders.logs import append, batch, content, fill, marker, open_log
 from tests.fakes.crash_files import CrashDisk
 from tests.scale import count
 
@@ -49,6 +50,34 @@ def abort(log: PartitionLog, epoch: int) -> None:
     producer = 1_000 + log.end_offset
     append(log, batch(producer=producer, is_transactional=True), epoch=epoch)
     append(log, marker(producer, commit=False), epoch=epoch)
+
+
+@pytest.mark.parametrize("flushed", [0, 3])
+def test_what_a_failed_flush_lost_is_on_the_disk_before_it_is_served(
+    tmp_path: Path, flushed: int
+) -> None:
+    disk = CrashDisk(tmp_path / "disk")
+    folder = disk.live / "t-0"
+    with disk.files() as files:
+        log = open_log(folder, CONFIG, files=files)
+        fill(log, flushed, size=3_000)
+        log.flush()
+        fill(log, 6, size=3_000)
+        files.fails_sync = True
+        with pytest.raises(LogDirFailed):
+            log.flush()
+    # Another process on the same kernel, which still has every page.
+    with disk.files() as files:
+        log = open_log(folder, CONFIG, files=files, recovery_point=flushed)
+        served = content(log)
+    disk.lose_power(random.Random(1))
+
+    with disk.files() as files:
+        log = open_log(folder, CONFIG, files=files, recovery_point=flushed + 6)
+
+        assert log.damage is None
+        assert content(log) == served
+        assert log.end_offset == flushed + 6
 
 
 @pytest.mark.slow

@@ -58,6 +58,8 @@ def main() -> None:
     if "crash" in MODES:
         sys.stderr.write("the disk is made of cheese\n")
         sys.exit(3)
+    if "bad-disk" in MODES:
+        sys.exit(5)
     if "offspring" in MODES:
         # Ignores what would stop it, and keeps the output open.
         subprocess.Popen(

@@ -109,6 +109,24 @@ def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
     within(scenario)
 
 
+def test_a_broker_whose_disk_fails_before_it_serves_waits_for_an_order(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, {"broker-1": "bad-disk"}) as house:
+            await house.audience.hears("broker-1", "it is not started again by itself")
+
+            found = await house.component("broker-1")
+            assert (found["state"], found["restarts"], found["pid"]) == ("crash-loop", 1, None)
+            assert found["reason"].startswith("ended because its disk failed; `./samsa brokers st")
+
+            told = await ordered(house, "start", "broker-1")
+            assert "its disk failed" in told["error"]
+            assert (await house.component("broker-1"))["restarts"] == 2
+            await ordered(house, "stop", "broker-1")
+            assert (await house.component("broker-1"))["state"] == "stopped"
+
+    within(scenario)
+
+
 def test_what_is_not_a_broker_of_the_home_takes_no_orders(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path) as house:
