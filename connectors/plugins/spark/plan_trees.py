@@ -78,7 +78,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "UnresolvedTableValuedFunction": "a function in the place of a table",
     "Generate": "LATERAL VIEW; write explode() among the columns of SELECT",
     "ScriptTransformation": "TRANSFORM, which starts a program",
-    "RLike": "RLIKE: a pattern may never end; use LIKE",
+    "RLike": "RLIKE, whose pattern may never end; use contains(), startswith() or endswith()",
 }
 
 

@@ -4,6 +4,7 @@ Pure, over the tree of a parsed query. Each batch runs as a query of its own, so
 combines several records would be wrong at the edges of batches, and is refused by its name.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -20,6 +21,11 @@ ON_NEITHER: Final = (*ON_LEFT, "RightOuter", "FullOuter")
 WRAPPERS: Final = ("Project", "Filter", "SubqueryAlias", "UnresolvedWith")
 # The column with the location of a file, which Spark adds to every table.
 HIDDEN: Final = "_metadata"
+LIKES: Final = ("Like", "ILike")
+# Patterns that Spark compares without a regular expression, which may take forever, and which
+# nothing can interrupt: `a`, `a%`, `%a`, `a%b` and `%a%`.
+PLAIN_PATTERN: Final = re.compile(r"[^%_\\]*|[^%_\\]+%[^%_\\]*|%[^%_\\]+%?")
+ESCAPE: Final = "\\"
 # Names of WITH that read others twice double the reads each time; no query by hand has so many.
 MAX_READS: Final = 100
 
@@ -31,6 +37,8 @@ def require(query: Node, *, views: Iterable[str], tables: Iterable[str]) -> None
             _require_function(node.fields)
         if node.kind == "UnresolvedAttribute":
             _require_column(node.fields["nameParts"])
+        if node.kind in LIKES:
+            _require_plain_pattern(node)
     statement = _Statement(query, frozenset(views), frozenset(tables))
     # Spark looks at all of it, even at unused parts.
     for node in query.all():
@@ -61,6 +69,29 @@ def _require_function(fields: Mapping[str, Any]) -> None:
 def _require_column(parts: Iterable[str]) -> None:
     if HIDDEN in (part.lower() for part in parts):
         raise ConfigError(f"the query has {HIDDEN}, by which Spark tells where files lie")
+
+
+def _require_plain_pattern(like: Node) -> None:
+    """Raise ConfigError for a LIKE that Spark would run as a regular expression."""
+    pattern = _text_of(like.fields["right"])
+    if pattern is None:
+        raise ConfigError("the query has LIKE with a pattern that is no text: write it as 'a%'")
+    if like.fields["escapeChar"] not in (ESCAPE, Node(kind=ESCAPE)) or not PLAIN_PATTERN.fullmatch(
+        pattern
+    ):
+        raise ConfigError(
+            f"the query has LIKE '{pattern[:100]}', whose search may never end: write 'a', 'a%',"
+            " '%a', 'a%b' or '%a%' without _ and escapes, and join several by AND"
+        )
+
+
+def _text_of(node: Any) -> str | None:
+    """Return the text of a constant; None for anything else."""
+    if not isinstance(node, Node) or node.kind != "Literal":
+        return None
+    value = node.fields["value"]
+    # Numbers and bytes are no nodes; whatever else is one, Spark compares by its text.
+    return value.kind if isinstance(value, Node) else None
 
 
 class _Statement:
