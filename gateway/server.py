@@ -303,7 +303,7 @@ def run(serving: Serving) -> None:
         # Each socket would need its own window: more memory than all the rest of it.
         ws_per_message_deflate=False,
     )
-    logging.getLogger("uvicorn.error").addFilter(is_of_no_socket)
+    logging.getLogger("uvicorn.error").addFilter(is_without_calls)
     listener = listening(serving.descriptor)
     admit(listener, raised_descriptors(), trusted=proxies())
     # Loads Django.
@@ -325,9 +325,12 @@ def run(serving: Serving) -> None:
     server.run(listeners)
 
 
-def is_of_no_socket(record: logging.LogRecord) -> bool:
-    """Filter out log lines about sockets, as about calls: URLs may contain data of clients."""
-    return '"WebSocket %s"' not in str(record.msg)
+def is_without_calls(record: logging.LogRecord) -> bool:
+    """Filter out log lines about calls and sockets: their URLs may contain data of clients.
+
+    Below INFO, whatever the level, they also contain headers and frames, in which tokens are.
+    """
+    return record.levelno >= logging.INFO and '"WebSocket %s"' not in str(record.msg)
 
 
 def admit(listener: Listener, descriptors: int, *, trusted: Sequence[Network] = ()) -> None:

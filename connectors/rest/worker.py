@@ -1,6 +1,7 @@
 """Serves the worker part of Kafka Connect's REST: version, health, and loggers.
 
-Levels are those of the process that answers, and last until it ends.
+Levels are those of the process that answers, and last until it ends. Only loggers of Samsa have
+levels here: those of libraries write queries, headers and frames, in which tokens are.
 """
 
 import logging
@@ -19,7 +20,11 @@ from connectors.rest import shapes
 from connectors.rest.views import ConnectView
 from gateway.access.operations import Kind, Operation
 
+# Kafka Connect's name of the logger above all: here, above all of Samsa.
 ROOT: Final = "root"
+OURS: Final = ("brokers", "connectors", "console", "gateway")
+# Its lines are the record of who did what.
+AUDIT: Final = "gateway.access.audit"
 TRACE: Final = 5
 LEVELS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -86,16 +91,20 @@ class LoggerView(ConnectView):
         _logger(logger)
         below = f"{logger}."
         names = [name for name, _ in _loggers() if logger in (ROOT, name) or name.startswith(below)]
-        for name in names:
+        for name in set(names) - {ROOT}:
             _logger(name).setLevel(level)
+        for name in names:
             _changed_at_ms[name] = int(1000 * time.time())
         return Response(sorted(names))
 
 
 def _loggers() -> Iterator[tuple[str, logging.Logger]]:
-    yield ROOT, logging.getLogger()
+    above = {name: logging.getLogger(name) for name in OURS}
+    yield ROOT, above["connectors"]
+    yield from above.items()
     for name, found in list(logging.root.manager.loggerDict.items()):
-        if isinstance(found, logging.Logger):
+        is_ours = name.startswith(tuple(f"{one}." for one in OURS)) and name != AUDIT
+        if isinstance(found, logging.Logger) and is_ours:
             yield name, found
 
 

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from gateway.server import SILENCE_SECONDS, bound, is_of_no_socket, listening
+from gateway.server import SILENCE_SECONDS, bound, is_without_calls, listening
 from tests.builders import users
 from tests.console import cluster_rows
 from tests.database import project_home, sqlite_databases
@@ -67,10 +67,16 @@ def read_until(connection: socket.socket, wanted: bytes) -> bytes:
 @pytest.mark.slow
 def test_addresses_of_sockets_stay_out_of_the_log() -> None:
     kept = [
-        is_of_no_socket(logging.makeLogRecord({"msg": message}))
+        is_without_calls(logging.makeLogRecord({"msg": message, "levelno": logging.INFO}))
         for message in ('%s - "WebSocket %s" [accepted]', "Started server process")
     ]
     assert kept == [False, True]
+
+
+def test_headers_of_handshakes_stay_out_of_the_log_at_any_level() -> None:
+    header = logging.makeLogRecord({"msg": "< authorization: Bearer x", "levelno": logging.DEBUG})
+
+    assert not is_without_calls(header)
 
 
 def test_open_streams_are_told_of_changes_and_go_before_the_server_does(tmp_path: Path) -> None:
