@@ -29,6 +29,7 @@ from connectors.vault import Stored, is_sealed, masked, shown_as
 from gateway.access import audit
 from gateway.access.audit import Actor
 from gateway.access.operations import Kind, Operation
+from gateway.kafka.shown_names import shown
 
 # The state of a connector until the planner sees it, by its target.
 FIRST_STATE: Final = {
@@ -80,6 +81,11 @@ def create(
     """Create a connector. Raises Refused, Conflict, Invalid, Unfit."""
     _require(by, Operation.CREATE_CONNECTORS, cluster, name)
     config = _named(name, config)
+    if not name.isprintable():
+        raise Unfit(
+            f"the name {shown(name)} has characters that readers do not see, or that turn the text"
+            " around them: give a name of printable characters"
+        )
     if selectors.find_row(cluster, name) is not None:
         raise Conflict(f"Connector {name} already exists")
     plugin, judged = _judge(by, cluster, config, None)

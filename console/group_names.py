@@ -1,4 +1,4 @@
-"""Writes names of groups, which may be any text, for pages and links.
+"""Links to pages of groups, whose names may be any text.
 
 A link has the name in its query. In a path, `..` would point elsewhere in any encoding, and a name
 with a slash could be taken for a subpage.
@@ -12,13 +12,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 NOTHING: Final[Mapping[str, str | int]] = MappingProxyType({})
-
-
-def shown(name: str) -> str:
-    """Return a name with control characters and changes of text direction escaped."""
-    if not name:
-        return "(the empty name)"
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in name)
 
 
 def link(

@@ -23,6 +23,7 @@ from gateway.access.grants import Resource
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
+from gateway.kafka import shown_names
 
 TABS: Final = {tab.value: tab for tab in Tab if tab is not Tab.DEAD}
 CONFLICT: Final = 409
@@ -108,7 +109,9 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Show what is deleted with a connector, and delete it once its name was typed."""
     cluster = request.POST.get("cluster") or request.GET.get("cluster", "")
     page = "console/connector_delete.html"
-    if request.method != "POST" or request.POST.get("typed", "") != name:
+    # A name that cannot be typed is typed as it is shown.
+    names = {name, shown_names.shown(name)}
+    if request.method != "POST" or request.POST.get("typed", "") not in names:
         reading = query.connector(cluster, name, Tab.OFFSETS, rights_of(request))
         wrong = "" if request.method != "POST" else request.POST.get("typed", "")
         status = 200 if request.method != "POST" else 400

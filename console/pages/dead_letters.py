@@ -27,6 +27,7 @@ from console.queries.reading import Reading
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
+from gateway.kafka import shown_names
 
 BAD_REQUEST: Final = 400
 NOT_FOUND: Final = 404
@@ -121,9 +122,10 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
             title="Nothing is sent",
             next_step=f"The plan is for {made.name}: open its page, and plan there.",
         )
-    is_named = request.POST.get("typed", "").strip() == name
+    as_shown = shown_names.shown(name)
+    is_named = request.POST.get("typed", "").strip() in {name, as_shown}
     if query.plan_view(made).is_origin and not is_named:
-        wrong = f"The typed text is not the name of the connector: type {name}, or cancel."
+        wrong = f"The typed text is not the name of the connector: type {as_shown}, or cancel."
         return _plan_page(desk, made, wrong=wrong, status=BAD_REQUEST)
 
     def ask() -> redrives.RunInfo:

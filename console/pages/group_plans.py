@@ -31,6 +31,7 @@ from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import signed_in
 from gateway.access.selectors import rights_of
+from gateway.kafka import shown_names
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.errors import Kind as FailureKind
 from gateway.kafka.offset_plan import csv_of
@@ -130,7 +131,7 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
     if not plan.can_be_applied:
         return plan_page(request, plan, sealed=sealed, status=CONFLICT)
     is_deletion = plan.kind is GroupChangeKind.DELETE_GROUP
-    name = group_names.shown(plan.group)
+    name = shown_names.shown(plan.group)
     # A name that cannot be typed is typed as it is shown.
     if is_deletion and request.POST.get("name", "") not in {plan.group, name}:
         words = f"What was typed is not the name of the group: type {name}"
@@ -160,7 +161,7 @@ def _answered(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResp
     is_clean = not (result.moved or result.failure or result.refused) and result.is_noted
     if not is_clean:
         return _outcome_page(request, plan, result)
-    name = group_names.shown(plan.group)
+    name = shown_names.shown(plan.group)
     if result.is_unchanged:
         messages.success(
             request, f"Group {name} is as the plan wanted it already, so nothing was done."

@@ -23,6 +23,7 @@ from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Rights
+from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 100
 # No stored name or principal is longer.
@@ -251,7 +252,9 @@ def _row(entry: Entry) -> ChangeRow:
         actor=entry.actor,
         source=" · ".join(filter(None, source)),
         kind=entry.kind,
-        what=f"{entry.subject} {entry.name}" if entry.name else f"several of kind {entry.subject}",
+        what=f"{entry.subject} {shown_names.shown(entry.name)}"
+        if entry.name
+        else f"several of kind {entry.subject}",
         state="bad" if entry.is_refused else "stale" if entry.is_begun else "ok",
         word="Refused" if entry.is_refused else "Begun" if entry.is_begun else "Done",
         detail=entry.message if entry.is_refused else _summary(entry),

@@ -16,6 +16,7 @@ from console.group_changes.desk import bootstrap_of
 from console.queries.lag import Mark
 from console.queries.reading import moment
 from console.turns import TooBusy, Turns
+from gateway.kafka import shown_names
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure
 
@@ -108,7 +109,7 @@ def plan_view(plan: RedrivePlan) -> PlanView:
         plan=plan,
         groups=tuple(
             GroupRow(
-                name=group_names.shown(group.name),
+                name=shown_names.shown(group.name),
                 link=group_names.link(plan.cluster, group.name),
                 lag=group.lag,
                 members=group.members,

@@ -18,6 +18,7 @@ from console.queries.lag import KEEPS_UP, MARKS, NEVER, Mark, eta_words, lag_sec
 from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Resource, Rights
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 # Topics that a page lists, worst first; a group that subscribes by a pattern may have more.
 MAX_TOPICS: Final = 100
@@ -131,7 +132,7 @@ def group(
 
 def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) -> GroupPage:
     around = frame(cluster_id, rights)
-    nothing = GroupPage(frame=around, asked=asked, shown_name=group_names.shown(asked.name))
+    nothing = GroupPage(frame=around, asked=asked, shown_name=shown_names.shown(asked.name))
     if around.shown is None or around.live is None:
         return nothing
     shown, snapshot = around.shown.cluster_id, around.live.snapshot

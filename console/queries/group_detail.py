@@ -6,11 +6,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
 
-from console.group_names import shown
 from console.monitoring.verdicts import SINCE, Verdict
 from console.queries.lag import MARKS, Mark
 from console.queries.reading import moment
 from gateway.access.grants import Names
+from gateway.kafka.shown_names import shown
 
 PAGE_ROWS: Final = 100
 # Partitions without an owner that a sentence names.

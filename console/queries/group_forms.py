@@ -10,6 +10,7 @@ from console import group_names
 from console.queries.frame import Frame
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 # Topics that are offered as choices; further ones have to be typed.
 MAX_TOPICS: Final = 60
@@ -47,7 +48,7 @@ def group_form_page(
     return GroupFormPage(
         frame=frame,
         group=group,
-        name=group_names.shown(group),
+        name=shown_names.shown(group),
         address=group_names.link(cluster_id, group),
         denied="" if decision.is_allowed else decision.reason,
         hindrance=_hindrance(frame, group),

@@ -11,6 +11,7 @@ from console.group_changes.desk import bootstrap_of
 from console.group_changes.plans import GroupPlan, LeftOut, PlannedStep
 from console.queries.frame import Frame
 from console.queries.reading import Reading, State, moment
+from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 500
 # Partitions that the shown call lists; the table below it has all of them.
@@ -104,7 +105,7 @@ def group_plan_page(
         frame=frame,
         plan=plan,
         title=TITLES[plan.kind],
-        name=group_names.shown(plan.group),
+        name=shown_names.shown(plan.group),
         address=group_names.link(plan.cluster_id, plan.group),
         made_at=made_at,
         rows=tuple(map(_row, steps)),

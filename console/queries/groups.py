@@ -28,6 +28,7 @@ from console.queries.recent import Samples, recent, trend
 from console.queries.sparks import spark
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 100
 
@@ -163,7 +164,7 @@ def _weigh(live: Live, asked: Asked, names: Names) -> Weighed:
 def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> GroupLine:
     seconds = lag_seconds(row, at_ms)
     return GroupLine(
-        name=group_names.shown(row.name),
+        name=shown_names.shown(row.name),
         link=group_names.link(cluster_id, row.name),
         mark=MARKS[row.verdict_value],
         lag=row.lag,

@@ -18,6 +18,7 @@ from console.queries.connect import FAILED, PARTLY, RETRYING, Trouble
 from console.queries.lag import MARKS, eta_words, lag_seconds
 from console.queries.links import link
 from console.queries.live import Live
+from gateway.kafka import shown_names
 
 # Groups that are named; the others are counted, since their own page lists them.
 NAMED_GROUPS: Final = 5
@@ -306,7 +307,7 @@ def of_connectors(found: Sequence[Trouble], *, cluster_id: str) -> Iterator[Need
             rank=rank,
             state=trouble.mark.state,
             word=trouble.mark.word,
-            sentence=sentence.format(name=trouble.name),
+            sentence=sentence.format(name=shown_names.shown(trouble.name)),
             cause=f"{trouble.cause.rstrip('.')}. {advice}" if trouble.cause else advice,
             link=link("connector", cluster_id, trouble.name),
             link_text="See the connector",
@@ -354,7 +355,7 @@ def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
         rank=GROUP_RANKS[verdict],
         state=mark.state,
         word=mark.word,
-        sentence=f"Group {group_names.shown(row.name)} {GROUP_WORDS[verdict]}",
+        sentence=f"Group {shown_names.shown(row.name)} {GROUP_WORDS[verdict]}",
         cause=f"{waiting}{oldest}.{GROUP_CAUSES.get(verdict, '')} {_members(row)}"
         f"{_forecast(verdict, eta)}",
         link=group_names.link(cluster_id, row.name),

@@ -19,6 +19,7 @@ from console.queries.reading import Reading, State, moment, reason_of
 from console.queries.topics import MAX_FILTER, visible
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 # As many as fit on a screen.
 MAX_TOPICS: Final = 8
@@ -158,7 +159,7 @@ def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
         row = snapshot.group(name)
         if row is not None:
             yield Hit(
-                text=group_names.shown(name),
+                text=shown_names.shown(name),
                 link=group_names.link(cluster_id, name),
                 detail=WORDS[row.verdict_value],
             )
@@ -167,7 +168,7 @@ def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:
 def _connectors(wanted: str, cluster_id: str, rights: Rights) -> Iterator[Hit]:
     names = visible_connectors(rights, cluster_id).among(connect.names(cluster_id))
     for name in _best(wanted, names, MAX_CONNECTORS):
-        yield Hit(text=name, link=link("connector", cluster_id, name))
+        yield Hit(text=shown_names.shown(name), link=link("connector", cluster_id, name))
 
 
 def _best(wanted: str, names: Iterable[str], most: int) -> list[str]:

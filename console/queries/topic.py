@@ -29,6 +29,7 @@ from console.queries.sparks import spark
 from console.queries.topic_values import Interaction, Value, interactions_of, values_of
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 100
 
@@ -210,7 +211,7 @@ def head_of(found: Found, rights: Rights) -> Head:
         keeps=KEPT_INSIDE.get(topic.name, ""),
         told=told,
         mark=None if told is None or told.lag is None else MARKS[Verdict(told.verdict)],
-        group=group_names.shown(group) if may_see else "",
+        group=shown_names.shown(group) if may_see else "",
         group_link=group_names.link(found.cluster_id, group) if may_see else "",
         charts=_charts(found.cluster_id, topic.name),
     )
@@ -349,7 +350,7 @@ def _consumer_row(
 ) -> ConsumerRow:
     seconds = lag_seconds(pair, told_ms)
     return ConsumerRow(
-        group=group_names.shown(pair.group),
+        group=shown_names.shown(pair.group),
         link=group_names.link(cluster_id, pair.group),
         mark=MARKS[pair.verdict_value],
         lag=pair.lag,

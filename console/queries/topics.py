@@ -28,6 +28,7 @@ from console.queries.topic_table import (
 )
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 100
 # The length limit of a topic name.
@@ -342,7 +343,7 @@ def _with_lag(row: Row, topic: Topic, cluster_id: str, groups: Names) -> Row:
         return row
     return replace(
         row,
-        group=group_names.shown(told.worst_group),
+        group=shown_names.shown(told.worst_group),
         group_link=group_names.link(cluster_id, told.worst_group),
     )
 

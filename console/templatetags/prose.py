@@ -1,4 +1,4 @@
-"""The template filter for sentences with code between backticks."""
+"""The template filters for sentences with code between backticks, and for names."""
 
 import re
 from typing import Final
@@ -7,9 +7,15 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from gateway.kafka.shown_names import shown
+
 register = template.Library()
 
 CODE: Final = re.compile(r"`([^`]+)`")
+
+
+# Characters of a name that would not show, or turn the text around them, are escaped.
+register.filter("shown", shown)
 
 
 @register.filter
