@@ -14,6 +14,7 @@ import click
 from brokers.supervisor import properties
 from cli.bootstrap import split_pair
 from cli.connect_client import NOT_FOUND, Connect, Refused, reaches_connect
+from cli.connector_troubles import is_retrying, show_trouble, trouble_of
 from cli.dead_letters import dead_letters, redrive, redrives
 from cli.groups import confirm, yes_option
 from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
@@ -49,7 +50,8 @@ def list_connectors(*, connect: Connect, form: Form) -> None:
         case Form.TABLE if not rows:
             say("No connectors.")
         case Form.TABLE:
-            columns = [Column(title=title) for title in ("CONNECTOR", "KIND", "STATE", "TASKS")]
+            titles = ("CONNECTOR", "KIND", "STATE", "TASKS", "TROUBLE")
+            columns = [Column(title=title) for title in titles]
             show_table(columns, [_row(name, status) for name, status in rows])
 
 
@@ -69,6 +71,7 @@ def describe(*, connect: Connect, name: str, form: Form) -> None:
     for task in status["tasks"]:
         say(f"task {task['id']}: {task['state']} on {plain(task['worker_id'])}")
         _show_trace(task)
+        show_trouble(task)
     show_table(
         [Column(title="KEY"), Column(title="VALUE")],
         [(key, value) for key, value in sorted(info["config"].items())],
@@ -371,12 +374,14 @@ def _key_row(key: Mapping[str, Any]) -> tuple[str, str, str | None, str]:
     return key["name"], key["type"].lower(), default, key["documentation"]
 
 
-def _row(name: str, status: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _row(name: str, status: Mapping[str, Any]) -> tuple[str, str, str, str, str | None]:
     tasks = status["tasks"]
-    running = sum(task["state"] == RUNNING for task in tasks)
+    retrying = sum(is_retrying(task) for task in tasks)
+    running = sum(task["state"] == RUNNING and not is_retrying(task) for task in tasks)
     failed = sum(task["state"] == FAILED for task in tasks)
     told = f"{running} of {len(tasks)} running" + (f", {failed} failed" if failed else "")
-    return name, status["type"], status["connector"]["state"], told
+    told += f", {retrying} retrying" if retrying else ""
+    return name, status["type"], status["connector"]["state"], told, trouble_of(status) or None
 
 
 def _show_trace(one: Mapping[str, Any]) -> None:

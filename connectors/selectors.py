@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from connectors import framework_keys as keys
 from connectors import models, registry, secret_rights, validation
@@ -19,7 +19,7 @@ from connectors.kept_secrets import filled
 from connectors.references import Allowed
 from connectors.refusals import NotFound, Unfit
 from connectors.runtime import group_names
-from connectors.runtime.ports import Level
+from connectors.runtime.condition import RETRYING, Losing, Retrying, era_of, losing
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
 from connectors.tasks import database_time
@@ -33,7 +33,6 @@ MAX_CONNECTORS: Final = 1000
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
 # Log levels of lines that say why a task makes no progress.
-WARNING: Final = (Level.WARN.value, Level.ERROR.value)
 # Workers report every three seconds; starting one takes some seconds.
 WORKER_SILENCE: Final = timedelta(seconds=15)
 # Kafka Connect has no word for a task without a worker; an empty one would look like a host
@@ -69,6 +68,9 @@ class TaskStatus:
     retries: int
     figures: Mapping[str, Any]
     config: Mapping[str, str]
+    # Failures in a row while it runs, and records that it loses; None if there are none.
+    retrying: Retrying | None
+    losing: Losing | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,20 +177,13 @@ def log_lines(
 
 
 def in_trouble(cluster: str, *, tries: int) -> list[str]:
-    """Return connectors that have failed, have a failed task, or a task with this many retries."""
+    """Return connectors that failed, or may have a task that failed, retries or loses records."""
     failed = models.State.FAILED
-    hurt = Q(state=failed) | Q(tasks__state=failed) | Q(tasks__retries__gte=tries)
+    hurt = Q(state=failed) | Q(tasks__state=failed)
+    hurt |= Q(tasks__figures__retrying__tries__gte=tries)
+    hurt |= Q(tasks__figures__losses__has_key="since_ms")
     rows = models.Connector.objects.filter(hurt, cluster=cluster).order_by("name")
     return list(rows.values_list("name", flat=True).distinct()[:MAX_CONNECTORS])
-
-
-def last_warnings(cluster: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the newest warning or error in the logs of some connectors."""
-    lines = models.LogLine.objects.filter(connector__cluster=cluster, level__in=WARNING)
-    lines = lines.filter(connector__name__in=list(names))
-    newest = lines.values("connector").annotate(newest=Max("pk")).values("newest")
-    told = models.LogLine.objects.filter(pk__in=newest)
-    return dict(told.values_list("connector__name", "text"))
 
 
 def has_workers(cluster: str) -> bool:
@@ -388,7 +383,16 @@ def _status(row: models.Connector) -> Status:
                 retries=task.retries,
                 figures=task.figures,
                 config={**masked(row.config), **masked(task.config)},
+                retrying=_retrying(task),
+                losing=losing(task.figures, era=era_of(task.generation, task.restarts)),
             )
             for task in tasks
         ),
     )
+
+
+def _retrying(task: models.Task) -> Retrying | None:
+    """Return the failures in a row of a task that runs, or waits for its next attempt."""
+    if task.state not in {models.State.RUNNING, models.State.UNASSIGNED}:
+        return None
+    return Retrying.of(task.figures.get(RETRYING))

@@ -1,8 +1,10 @@
 """Converts values to the JSON of Kafka Connect 4.3: its names, in its order."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from connectors.runtime.condition import Losing, Retrying
 from connectors.sdk.checks import to_text
 from connectors.sdk.configs import REQUIRED, Key, Value
 from connectors.sdk.records import TopicPartition
@@ -38,7 +40,41 @@ def status(found: Status) -> dict[str, Any]:
 
 
 def task_status(found: TaskStatus, version: str) -> dict[str, Any]:
-    return {"id": found.number, **_state(found.state, found.worker, version, found.trace)}
+    """Return Kafka Connect's members, and ours where the task does not do its work."""
+    return {
+        "id": found.number,
+        **_state(found.state, found.worker, version, found.trace),
+        **({"retrying": _retrying(found.retrying)} if found.retrying else {}),
+        **({"losing": _losing(found.losing)} if found.losing else {}),
+    }
+
+
+def _retrying(found: Retrying) -> dict[str, Any]:
+    return {
+        "since": _moment(found.since_ms),
+        "attempts": found.tries,
+        "reason": found.reason,
+        "next_attempt": _moment(found.next_ms),
+    }
+
+
+def _losing(found: Losing) -> dict[str, Any]:
+    return {
+        "since": _moment(found.since_ms),
+        "last": _moment(found.last_ms),
+        "read": found.read,
+        "lost": found.lost,
+        "lost_since": found.lost_since,
+        "dead_letters_since": found.dead_since,
+        "causes": [
+            {"reason": cause.text, "advice": cause.advice, "records": cause.count}
+            for cause in found.causes
+        ],
+    }
+
+
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
 def tasks(found: Status) -> list[dict[str, Any]]:

@@ -44,6 +44,9 @@ class TaskContext:
     def log(self, text: str) -> None:
         self._ports.log.write(Level.INFO, masked(text, self._spec.secrets))
 
+    def reached(self) -> None:
+        self._ports.figures.has_worked = True
+
     def warn(self, text: str) -> None:
         self._ports.log.write(Level.WARN, masked(text, self._spec.secrets))
 

@@ -5,9 +5,13 @@ Pure. The names are those that pages and the REST interface show.
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from connectors.sdk.records import JobBatch
+
+if TYPE_CHECKING:
+    from connectors.runtime.causes import Cause
+    from connectors.runtime.condition import Retrying
 
 # Read from the source or the topics; written to the topics or handed to the sink.
 READ: Final = "records_read"
@@ -15,15 +19,19 @@ WRITTEN: Final = "records_written"
 # Dropped by a transform, and skipped because of an error.
 FILTERED: Final = "records_filtered"
 SKIPPED: Final = "records_skipped"
+# Those of the skipped ones that an error kept from their target.
+LOST: Final = "records_lost"
 FAILED: Final = "errors"
 DEAD: Final = "dead_letters"
 RETRIED: Final = "retries"
 COMMITTED: Final = "commits"
-NAMES: Final = (READ, WRITTEN, FILTERED, SKIPPED, FAILED, DEAD, RETRIED, COMMITTED)
+NAMES: Final = (READ, WRITTEN, FILTERED, SKIPPED, LOST, FAILED, DEAD, RETRIED, COMMITTED)
 # Rates per second since the task last reported.
 RATES: Final = {READ: "read_per_s", WRITTEN: "written_per_s"}
 # Of a job: its last batch, as an object.
 BATCH: Final = "last_batch"
+# Causes of losses that one slice counts: some bad programs make a new one for each record.
+MAX_CAUSES: Final = 100
 # The shortest time for a rate; the last report of a slice keeps its former rate if the time since
 # the report before is shorter.
 MIN_SECONDS: Final = 0.1
@@ -31,16 +39,29 @@ MIN_REST_SECONDS: Final = 1.0
 
 
 class Figures:
-    """The counts of one slice, and its topics; another thread may read them."""
+    """The counts of one slice, its topics, and what fails; another thread may read them."""
 
     def __init__(self) -> None:
+        # The failures in a row up to now, and whether the other side has ever answered.
+        self.retrying: Retrying | None = None
+        self.has_worked = False
         self._counts = dict.fromkeys(NAMES, 0)
+        self._causes: dict[Cause, int] = {}
         # Not a set: another thread cannot copy a set that grows.
         self._topics: dict[str, None] = {}
         self._batch: JobBatch | None = None
 
     def add(self, name: str, count: int = 1) -> None:
         self._counts[name] += count
+
+    def lose(self, cause: "Cause", *, otherwise: "Cause") -> None:
+        """Count a lost record by its cause; by the other one if there are many causes."""
+        key = cause if cause in self._causes or len(self._causes) < MAX_CAUSES else otherwise
+        self._causes[key] = self._causes.get(key, 0) + 1
+        self.add(LOST)
+
+    def causes(self) -> "Mapping[Cause, int]":
+        return self._causes.copy()
 
     def use(self, topic: str) -> None:
         self._topics[topic] = None

@@ -118,6 +118,10 @@ class Log(Protocol):
 class Clock(Protocol):
     def monotonic(self) -> float: ...
 
+    def now_ms(self) -> int:
+        """Return the time of day, for people."""
+        ...
+
     def wait(self, seconds: float) -> None: ...
 
 

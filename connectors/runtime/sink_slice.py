@@ -176,8 +176,13 @@ class _SinkSlice:
 
     def _begin(self, inlet: Inlet, group: str) -> None:
         """Begin at the target's offsets, else at the group's, else where the config says."""
-        by_target = self._task.open(self._places)
         by_group = self._by_group(group)
+        try:
+            by_target = self._task.open(self._places)
+        except RetriableError:
+            # Until the target answers, the group tells how many records wait.
+            self._commit_first(inlet, [place for place in self._places if place not in by_group])
+            raise
         begin = {
             place: by_target.get(place, by_group.get(place, -1))
             for place in self._places
@@ -191,16 +196,7 @@ class _SinkSlice:
                 f" {group}, and consumer.override.auto.offset.reset is none: set offsets, or"
                 " earliest"
             )
-        is_latest = self._reading.reset == "latest"
-        fresh = {
-            # Read the retry topic from its beginning.
-            place: found[1 if is_latest and place.topic != self._retry_topic else 0]
-            for place, found in self._ports.wire.bounds(new).items()
-        }
-        if fresh:
-            # Otherwise the next slice would start at a later end, and skip records in between.
-            self._turn.require_lease()
-            inlet.commit(fresh)
+        fresh = self._commit_first(inlet, new)
         self._committed = {
             place: offset for place, offset in by_group.items() if place in begin
         } | fresh
@@ -217,6 +213,24 @@ class _SinkSlice:
         # A partition may have got its leader since, and be none that the slice reads.
         self._awaited = {place for place, end in self._ends.items() if end != self._next.get(place)}
         self._awaited &= self._next.keys()
+
+    def _commit_first(
+        self, inlet: Inlet, new: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        """Commit where to begin in partitions without an offset; return it."""
+        if self._reading.reset == "none":
+            new = [place for place in new if place.topic == self._retry_topic]
+        is_latest = self._reading.reset == "latest"
+        fresh = {
+            # Read the retry topic from its beginning.
+            place: found[1 if is_latest and place.topic != self._retry_topic else 0]
+            for place, found in self._ports.wire.bounds(new).items()
+        }
+        if fresh:
+            # Otherwise the next slice would start at a later end, and skip records in between.
+            self._turn.require_lease()
+            inlet.commit(fresh)
+        return fresh
 
     def _by_group(self, group: str) -> Mapping[TopicPartition, int]:
         """Return the group's offsets, except one that the last slice committed too late.
@@ -318,6 +332,7 @@ class _SinkSlice:
 
     def _put(self, pairs: list[Pair]) -> None:
         """Pass a batch to the task; retry without a refused record, or after a wait."""
+        has_waited = False
         while pairs:
             try:
                 self._task.put([record for _, record in pairs])
@@ -329,14 +344,17 @@ class _SinkSlice:
                 pairs = pairs[: error.index] + pairs[error.index + 1 :]
             except RetriableError as error:
                 self._wait_for_target(error)
+                has_waited = True
             else:
                 self._turn.figures.add(figures.WRITTEN, len(pairs))
                 for raw, _ in pairs:
                     place = TopicPartition(topic=raw.topic, partition=raw.partition)
                     self._given[place] = raw.offset + 1
                     self._untouched.discard(place)
-                # The target has accepted a batch that it may have refused before.
-                self._turn.retries = 0
+                if has_waited:
+                    # The target has accepted the batch. Where only a flush speaks to it, a batch
+                    # that was put says nothing.
+                    self._turn.went_on()
                 return
 
     def _leave_out(self, failed: StepFailed, raw: Record) -> None:
@@ -356,10 +374,7 @@ class _SinkSlice:
             wait = waits.retry(self._turn.retries, most_s=self._errors.max_delay_s)
         if wait > min(MAX_WAIT_S, self._turn.left_s()) or self._turn.is_over():
             raise error
-        self._turn.retries += 1
-        self._turn.figures.add(figures.RETRIED)
-        said = masked(words(error), self._spec.secrets)
-        self._ports.log.write(Level.WARN, f"{said}; trying again in {wait:.1f} s")
+        self._turn.retry(error, wait)
         self._ports.clock.wait(wait)
 
     def _advance(self, taken: Sequence[Record]) -> None:

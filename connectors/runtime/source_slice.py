@@ -74,6 +74,7 @@ class _SourceSlice:
         while not self._turn.is_over(is_idle=quiet > 0, has_begun=has_polled):
             has_polled = True
             records = self._task.poll()
+            self._context.reached()
             self._produce(records)
             self._done += records
             if not records or self._is_store_due():

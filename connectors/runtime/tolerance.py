@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from connectors.runtime import figures, waits
+from connectors.runtime.causes import OTHERS, cause_of
 from connectors.runtime.dead_letters import letter
 from connectors.runtime.figures import Figures
 from connectors.runtime.masking import masked
@@ -72,6 +73,7 @@ class Tolerance:
                 f" {_where(raw)}: {words(failure.cause)}"
             ) from failure.cause
         self._figures.add(figures.SKIPPED)
+        self._figures.lose(cause_of(failure, self._spec.secrets), otherwise=OTHERS)
         if raw is not None and self._errors.dead_letters:
             self._bury(failure, raw)
 

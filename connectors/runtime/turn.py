@@ -6,6 +6,7 @@ Shared by sources, sinks and jobs; independent of what they do.
 from typing import Final
 
 from connectors.runtime import figures, waits
+from connectors.runtime.condition import Retrying
 from connectors.runtime.masking import masked
 from connectors.runtime.ports import (
     SHARE_S,
@@ -19,7 +20,8 @@ from connectors.runtime.ports import (
     Verdict,
 )
 from connectors.runtime.traces import trace, words
-from connectors.sdk.errors import RetriableError
+from connectors.sdk.connector import JobConnector
+from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure, Kind
 
 # Errors of a cluster that is down or moves a partition; the same call may succeed later.
@@ -43,6 +45,11 @@ PASSING: Final = frozenset(
         "FENCED_LEADER_EPOCH",
     }
 )
+# How long a task retries that has never reached its other side: by then a server that starts beside
+# it is there, and a wrong address is not taken for a server that is away. Later there is no limit.
+FIRST_SUCCESS_S: Final = 300.0
+# Of a message that is stored every few seconds.
+MAX_REASON_CHARS: Final = 500
 
 
 def is_passing(failed: KafkaFailure) -> bool:
@@ -75,9 +82,31 @@ class Turn:
 
     def worked(self) -> None:
         """Note that something was made durable."""
-        self._has_worked = True
-        self.retries = 0
+        self._has_worked = self.figures.has_worked = True
+        self.went_on()
         self.ports.lease.progress()
+
+    def went_on(self) -> None:
+        """Note that what failed before succeeds now."""
+        self.retries = 0
+        self.figures.retrying = None
+
+    def retry(self, error: Exception, wait_s: float) -> None:
+        """Note a failure after which the same is tried again."""
+        self.retries += 1
+        self.figures.add(figures.RETRIED)
+        said, now_ms = masked(words(error), self.spec.secrets), self.ports.clock.now_ms()
+        self.figures.retrying = Retrying(
+            since_ms=self._failing_since_ms(now_ms),
+            tries=self.retries,
+            reason=said[:MAX_REASON_CHARS],
+            next_ms=now_ms + int(1000 * wait_s),
+        )
+        self.ports.log.write(Level.WARN, f"{said}; trying again in {wait_s:.1f} s")
+
+    def _failing_since_ms(self, now_ms: int) -> int:
+        before = self.figures.retrying
+        return now_ms if before is None else before.since_ms
 
     def left_s(self) -> float:
         return max(0.0, self._began + SLICE_S - self.ports.clock.monotonic())
@@ -100,6 +129,7 @@ class Turn:
 
     def end(self, *, is_idle: bool) -> SliceEnd:
         """Return the result of a slice without a failure."""
+        self.figures.retrying = None
         if self._verdict is Verdict.STOP:
             return self._end(Ending.STOPPED)
         if not is_idle or self._has_worked:
@@ -126,14 +156,32 @@ class Turn:
         ):
             asked = error.wait_s if isinstance(error, RetriableError) else None
             wait = waits.retry(self.retries, most_s=max_delay_s) if asked is None else asked
-            self.retries += 1
-            self.figures.add(figures.RETRIED)
-            said = masked(words(error), self.spec.secrets)
-            self.ports.log.write(Level.WARN, f"{said}; trying again in {wait:.1f} s")
-            return self._end(Ending.RETRY, wait_s=wait)
+            if (limit := self._first_limit(error)) is None:
+                self.retry(error, wait)
+                return self._end(Ending.RETRY, wait_s=wait)
+            error = limit
+        self.figures.retrying = None
         told = trace(error, self.spec.secrets)
         self.ports.log.write(Level.ERROR, f"task failed: {told.partition(chr(10))[0]}")
         return self._end(Ending.FAILED, trace=told)
+
+    def _first_limit(self, error: Exception) -> ConnectorError | None:
+        """Return the final error of a task that has tried for too long, and has never worked.
+
+        Jobs count their attempts themselves, and a cluster that is away is no matter of a config.
+        """
+        is_counted = isinstance(error, RetriableError) and not issubclass(
+            self.spec.plugin, JobConnector
+        )
+        now_ms = self.ports.clock.now_ms()
+        tried_ms = now_ms - self._failing_since_ms(now_ms)
+        if self.figures.has_worked or not is_counted or tried_ms < 1000 * FIRST_SUCCESS_S:
+            return None
+        return ConnectorError(
+            f"{words(error)}; gave up after {self.retries + 1} attempts in {tried_ms // 1000} s,"
+            " since it has never worked with this config: correct the config, or restart the task"
+            " once the other side answers"
+        )
 
     def _end(
         self, ending: Ending, *, wait_s: float = 0.0, idle_slices: int = 0, trace: str = ""

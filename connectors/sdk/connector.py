@@ -104,6 +104,13 @@ class Context(Protocol):
         a task without new records releases memory as well.
         """
 
+    def reached(self) -> None:
+        """Note that the other side has answered, as after a login.
+
+        A task that has never reached it fails after some minutes of RetriableErrors; later ones are
+        retried without an end. A batch that was put, and stored offsets, say the same.
+        """
+
     def log(self, text: str) -> None:
         """Write a line to the log of the task, which pages show."""
 

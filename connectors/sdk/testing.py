@@ -31,6 +31,7 @@ class MemoryContext:
     should_yield: bool = False
     is_stopping: bool = False
     lines: list[str] = field(default_factory=list)
+    has_reached: bool = False
     # The size that the task has reported, and the limit above which it must release memory.
     held: int = 0
     most_held: int = 1 << 40
@@ -38,6 +39,9 @@ class MemoryContext:
     def hold(self, size: int) -> int:
         self.held = size
         return max(0, size - self.most_held)
+
+    def reached(self) -> None:
+        self.has_reached = True
 
     def log(self, text: str) -> None:
         self.lines.append(text)

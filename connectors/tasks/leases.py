@@ -4,6 +4,8 @@ A message is a hint with a ticket; a worker whose ticket does not match the row 
 alone. The epoch rises when the owner changes, and fences every write.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,6 +16,7 @@ from django.db.models import F, QuerySet
 
 from connectors.database import CONNECT
 from connectors.models import Connector, Redrive, RunState, State, Target, Task
+from connectors.runtime.condition import Condition, era_of
 from connectors.runtime.ports import Ending, SliceEnd, Verdict
 from connectors.tasks import database_time
 
@@ -27,6 +30,8 @@ TAKEN_FIELDS: Final = (
 # Two hundred tasks of one worker each run within a fraction of this. A longer pause is not counted,
 # so that the rate of a paused task covers only the time in which it runs.
 MAX_WAITED_S: Final = 60.0
+# Enough to tell the configs of one task apart.
+CONFIG_DIGEST_CHARS: Final = 16
 RUNNABLE: Final = (State.UNASSIGNED, State.RUNNING, State.RESTARTING)
 
 
@@ -43,6 +48,7 @@ class Taken:
     number: int
     count: int
     generation: int
+    restarts: int
     epoch: int
     # The stored configs of the connector and of the task.
     config: Mapping[str, Any] = field(repr=False)
@@ -94,6 +100,7 @@ def take(worker: str, task: int, ticket: datetime) -> Taken | None:
             number=row.number,
             count=row.connector.tasks.count(),
             generation=row.generation,
+            restarts=row.restarts,
             epoch=row.epoch,
             config=row.connector.config,
             own_config=row.config,
@@ -104,6 +111,17 @@ def take(worker: str, task: int, ticket: datetime) -> Taken | None:
             has_others=has_others(worker, row.pk),
             waited_s=_waited_s(row, now),
         )
+
+
+def condition_of(taken: Taken) -> Condition:
+    """Return the stored condition of a task, as far as its config and restarts leave it valid."""
+    stored = json.dumps([taken.config, taken.own_config], sort_keys=True)
+    return Condition(
+        taken.figures,
+        retries=taken.retries,
+        era=era_of(taken.generation, taken.restarts),
+        config=hashlib.sha256(stored.encode()).hexdigest()[:CONFIG_DIGEST_CHARS],
+    )
 
 
 def _waited_s(row: Task, now: datetime) -> float:

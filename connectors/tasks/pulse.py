@@ -33,6 +33,9 @@ class Pulse:
     def __init__(self, taken: Taken, figures: Figures, *, is_draining: Callable[[], bool]) -> None:
         self._taken = taken
         self._figures = figures
+        self._condition = leases.condition_of(taken)
+        figures.retrying = self._condition.retrying
+        figures.has_worked = self._condition.has_worked
         self._account = Account(taken.figures, time.monotonic() - taken.waited_s)
         self._is_draining = is_draining
         self._verdict = Verdict.YIELD if taken.has_others else Verdict.KEEP
@@ -71,12 +74,11 @@ class Pulse:
 
     def told(self) -> Told:
         """Return the report on the task."""
-        return Told(
-            figures=self._account.after(
-                self._figures.counts(), time.monotonic(), self._figures.batch()
-            ),
-            topics=self._figures.topics(),
+        counted = self._account.after(
+            self._figures.counts(), time.monotonic(), self._figures.batch()
         )
+        condition = self._condition.after(self._figures, time.time_ns() // 1_000_000)
+        return Told(figures={**counted, **condition}, topics=self._figures.topics())
 
     def _beat(self) -> None:
         try:

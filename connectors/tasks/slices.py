@@ -31,6 +31,9 @@ class HostClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
     def wait(self, seconds: float) -> None:
         time.sleep(seconds)
 

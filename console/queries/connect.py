@@ -4,59 +4,31 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final
 
 from connectors import selectors
 from connectors.selectors import ConnectorInfo, Status, TaskStatus
 from console import group_names
 from console.monitoring.tables import GroupRow
+from console.queries.connector_states import (
+    ORDER,
+    RUNNING,
+    STATES,
+    Trouble,
+    causes_of,
+    is_retrying,
+    state_of,
+    troubles,
+)
 from console.queries.frame import Frame, frame
 from console.queries.lag import MARKS, Mark
 from console.queries.reading import Reading, last_good
 from gateway.access.grants import Names, Rights
 from gateway.access.operations import Kind, Operation
 
-# Of a stack trace: enough for its first line to name the error.
-TRACE_CHARS: Final = 300
-FAILED: Final = "FAILED"
-PARTLY: Final = "PARTLY"
-RUNNING: Final = "RUNNING"
-UNASSIGNED: Final = "UNASSIGNED"
-RETRYING: Final = "RETRYING"
-# A single failed attempt is normal: servers restart, and transactions conflict.
-MIN_TRIES: Final = 2
 SINK: Final = "sink"
 # The shortest duration of a batch, so that the divisor is never zero.
 SHORTEST_CYCLE_S: Final = 0.001
-# By state: the CSS class, the word and its meaning, in the order of the list.
-STATES: Final[Mapping[str, Mark]] = MappingProxyType(
-    {
-        FAILED: Mark(state="bad", word="Failed", meaning="It does nothing until it is restarted."),
-        PARTLY: Mark(
-            state="bad", word="Partly failed", meaning="Some of its tasks have failed; others run."
-        ),
-        RETRYING: Mark(
-            state="warn", word="Retrying", meaning="It continues once an attempt succeeds."
-        ),
-        UNASSIGNED: Mark(
-            state="warn", word="Waiting", meaning="No worker has taken it yet, or all are busy."
-        ),
-        "RESTARTING": Mark(state="warn", word="Restarting", meaning="Its tasks start again."),
-        RUNNING: Mark(
-            state="ok", word="Running", meaning="Its tasks run, or have their turn soon."
-        ),
-        "PAUSED": Mark(
-            state="stale", word="Paused", meaning="Its tasks keep their place and do nothing."
-        ),
-        "STOPPED": Mark(
-            state="stale", word="Stopped", meaning="It has no tasks; offsets can be changed."
-        ),
-    }
-)
-# States of connectors that make no progress.
-IN_TROUBLE: Final = (FAILED, PARTLY, RETRYING)
-ORDER: Final = {state: place for place, state in enumerate(STATES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +41,6 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """A connector that needs attention, or may need it."""
-
-    name: str
-    state: str
-    mark: Mark
-    cause: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     name: str
     kind: str
@@ -86,7 +48,11 @@ class Row:
     state: str
     mark: Mark
     running: int
+    retrying: int
     tasks: int
+    # Records that became dead letters, and those that were skipped without one.
+    dead: int
+    dropped: int
     cause: str  # the first line of the error
     restarts: int
     rate: float | None  # records per second, over the last seconds
@@ -127,7 +93,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
     names = visible(rights, cluster)
     infos = [info for info in selectors.connectors(cluster) if info.name in names]
     told = {status.name: status for status in selectors.statuses(cluster)}
-    causes = causes_of(cluster, told.values())
+    causes = causes_of(told.values())
     titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
     groups = groups_of(around, (info.name for info in infos if info.kind == SINK), rights)
     rows = [
@@ -153,18 +119,9 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
 
 
 def troubled(cluster: str, rights: Rights) -> list[Trouble]:
-    """Return connectors without progress that the user may see, the worst first."""
-    names = visible(rights, cluster).among(selectors.in_trouble(cluster, tries=MIN_TRIES))
-    statuses = selectors.statuses(cluster, among=names) if names else []
-    causes = causes_of(cluster, statuses)
-    found = [
-        Trouble(
-            name=status.name, state=state, mark=STATES[state], cause=causes.get(status.name, "")
-        )
-        for status in statuses
-        if (state := state_of(status)) in IN_TROUBLE
-    ]
-    return sorted(found, key=lambda trouble: (ORDER[trouble.state], trouble.name))
+    """Return connectors in trouble that the user may see, the worst first."""
+    names = visible(rights, cluster)
+    return [trouble for trouble in troubles(cluster) if trouble.name in names]
 
 
 def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, Behind]:
@@ -184,57 +141,6 @@ def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, 
                 mark=MARKS[row.verdict_value], lag=row.lag, link=group_names.link(cluster, group)
             )
     return found
-
-
-def state_of(status: Status) -> str:
-    """Return one word for a connector and its tasks together."""
-    failed = sum(task.state == FAILED for task in status.tasks)
-    if status.state == FAILED or (failed and failed == len(status.tasks)):
-        return FAILED
-    if failed:
-        return PARTLY
-    if status.state == RUNNING and any(is_retrying(task) for task in status.tasks):
-        return RETRYING
-    if status.state == RUNNING and any(task.state != RUNNING for task in status.tasks):
-        waiting = [task.state for task in status.tasks if task.state != RUNNING]
-        return min(waiting, key=lambda state: ORDER[state])
-    return status.state
-
-
-def is_retrying(task: TaskStatus) -> bool:
-    """Return whether a task keeps retrying, now or in its next turn."""
-    return task.retries >= MIN_TRIES and task.state in {RUNNING, UNASSIGNED}
-
-
-def tries_of(status: Status) -> int:
-    """Return the consecutive retries of a task; 0 if none retries."""
-    return max((task.retries for task in status.tasks if is_retrying(task)), default=0)
-
-
-def causes_of(cluster: str, statuses: Iterable[Status]) -> dict[str, str]:
-    """Return one line for each connector that has a problem."""
-    found = {status.name: (state_of(status), _first_line(status)) for status in statuses}
-    retrying = [name for name, (state, _) in found.items() if state == RETRYING]
-    # Only the task's log has the reason for a retry.
-    warnings = selectors.last_warnings(cluster, retrying) if retrying else {}
-    causes = {name: line for name, (_, line) in found.items()}
-    return {**causes, **{name: _cut(text) for name, text in warnings.items()}}
-
-
-def _first_line(status: Status) -> str:
-    """Return the first line of the error of the connector, or of its first failed task."""
-    traces = (status.trace, *(task.trace for task in status.tasks))
-    first = next((trace for trace in traces if trace.strip()), "")
-    lines = first.strip().splitlines()
-    return _cut(lines[0]) if lines else ""
-
-
-def _cut(text: str) -> str:
-    """Cut a long text between two words and append an ellipsis."""
-    if len(text) <= TRACE_CHARS:
-        return text
-    whole, _, _ = text[:TRACE_CHARS].rpartition(" ")
-    return f"{whole or text[: TRACE_CHARS - 1]}…"
 
 
 def rate_of(status: Status) -> float | None:
@@ -266,13 +172,17 @@ def _row(
     info: ConnectorInfo, status: Status, *, title: str, cause: str, behind: Behind | None
 ) -> Row:
     state = state_of(status)
+    lost, dead = (_sum(status, name) for name in ("records_lost", "dead_letters"))
     return Row(
         name=info.name,
         kind=info.kind,
         title=title,
         state=state,
         mark=STATES[state],
-        running=sum(task.state == RUNNING for task in status.tasks),
+        running=sum(task.state == RUNNING and not is_retrying(task) for task in status.tasks),
+        retrying=sum(is_retrying(task) for task in status.tasks),
+        dead=dead,
+        dropped=max(0, lost - dead),
         tasks=len(status.tasks),
         cause=cause,
         restarts=sum(task.restarts for task in status.tasks),
@@ -281,3 +191,7 @@ def _row(
         topics=info.topics,
         changed_at=info.changed_at,
     )
+
+
+def _sum(status: Status, name: str) -> int:
+    return sum(int(task.figures.get(name, 0)) for task in status.tasks)

@@ -1,31 +1,32 @@
 """Reads the page of one connector: its state, tasks, config, log and offsets."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
 from connectors import selectors
+from connectors.runtime.condition import WINDOW_MINUTES, Losing, Retrying
 from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
 from console import group_names
-from console.queries.connect import (
-    RETRYING,
-    SINK,
+from console.queries.connect import SINK, Behind, groups_of, rate_of, task_rate, visible
+from console.queries.connector_states import (
+    FAILED,
+    PARTLY,
     STATES,
-    Behind,
-    causes_of,
-    groups_of,
-    is_retrying,
-    rate_of,
+    cause_of,
+    losing_of,
+    retry_words,
+    retrying_of,
     state_of,
-    task_rate,
-    tries_of,
-    visible,
+    task_state,
 )
 from console.queries.frame import Frame, frame
 from console.queries.lag import Mark
-from console.queries.reading import Reading, last_good
+from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 
@@ -52,11 +53,12 @@ class TaskRow:
     mark: Mark
     worker: str
     restarts: int
-    retries: int
+    tries: int  # failures in a row up to now
     trace: str
     read: int
     written: int
     skipped: int
+    lost: int
     dead: int
     rate: float | None
 
@@ -96,8 +98,16 @@ class ConnectorPage:
     status: Status | None = None
     mark: Mark | None = None
     cause: str = ""
-    # Consecutive retries of a task, if retrying is the problem.
-    tries: int = 0
+    # Of a connector that has failed.
+    has_failed: bool = False
+    losing: Losing | None = None
+    losing_since: datetime | None = None
+    losing_last: datetime | None = None
+    retrying_since: datetime | None = None
+    # Minutes of reading without a loss after which it no longer counts as losing records.
+    calm_minutes: int = WINDOW_MINUTES
+    retrying: Retrying | None = None
+    retry_words: str = ""
     rate: float | None = None
     behind: Behind | None = None
     may: May | None = None
@@ -141,6 +151,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         return nothing
     info, status = infos[0], statuses[0]
     plugin = next((each for each in selectors.catalogue() if each.name == info.plugin), None)
+    losing, retrying = losing_of(status), retrying_of(status)
     places = offsets_of(info) if tab is Tab.OFFSETS else []
     return ConnectorPage(
         frame=around,
@@ -152,8 +163,14 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         extra="" if plugin is None else plugin.extra,
         status=status,
         mark=STATES[state_of(status)],
-        cause=causes_of(cluster, [status])[name],
-        tries=tries_of(status) if state_of(status) == RETRYING else 0,
+        cause=cause_of(status),
+        has_failed=state_of(status) in (FAILED, PARTLY),
+        losing=losing,
+        losing_since=None if losing is None else moment(losing.since_ms / 1000),
+        losing_last=None if losing is None else moment(losing.last_ms / 1000),
+        retrying_since=None if retrying is None else moment(retrying.since_ms / 1000),
+        retrying=retrying,
+        retry_words="" if retrying is None else retry_words(retrying, time.time()),
         rate=rate_of(status),
         behind=groups_of(around, [name] if info.kind == SINK else [], rights).get(name),
         may=_may(rights, cluster, name),
@@ -209,14 +226,15 @@ def _task(task: TaskStatus, kind: str) -> TaskRow:
     figures = task.figures
     return TaskRow(
         number=task.number,
-        mark=STATES[RETRYING if is_retrying(task) else task.state],
+        mark=STATES[task_state(task)],
         worker=task.worker,
         restarts=task.restarts,
-        retries=task.retries,
+        tries=task.retrying.tries if task.retrying else 0,
         trace=task.trace,
         read=int(figures.get("records_read", 0)),
         written=int(figures.get("records_written", 0)),
         skipped=int(figures.get("records_skipped", 0)),
+        lost=int(figures.get("records_lost", 0)),
         dead=int(figures.get("dead_letters", 0)),
         rate=task_rate(task, kind),
     )

@@ -6,6 +6,7 @@ from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
 from console.events.topics import may_view_all
 from console.queries import live
+from console.queries.connector_states import troubles
 from console.queries.live import Live
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
@@ -23,6 +24,8 @@ class Frame:
     has_all_topics: bool = True
     # The user may see the cluster with all that is in it, and so numbers over all of it.
     sees_all: bool = False
+    # Connectors that need attention, among those that the user may see.
+    connectors_in_need: int = 0
     # Data about brokers is then as old as the agent's end, and nothing can be changed.
     is_agent_gone: bool = False
     # What the brokers report of the shown cluster, and its age; None if none is shown.
@@ -49,11 +52,17 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
         shown=shown,
         has_all_topics=shown is not None and _has_all_topics(rights, shown.cluster_id),
         sees_all=shown is not None and may_view_all(rights, shown.cluster_id),
+        connectors_in_need=0 if shown is None else _connectors_in_need(rights, shown.cluster_id),
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
         live=None if shown is None else live.of(shown.cluster_id),
     )
+
+
+def _connectors_in_need(rights: Rights, cluster_id: str) -> int:
+    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.CONNECTOR)
+    return sum(trouble.name in names for trouble in troubles(cluster_id))
 
 
 def _has_all_topics(rights: Rights, cluster_id: str) -> bool:

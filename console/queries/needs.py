@@ -14,7 +14,14 @@ from console import durations, group_names, quantities
 from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.brokers import BrokerRow
-from console.queries.connect import FAILED, PARTLY, RETRYING, Trouble
+from console.queries.connector_states import (
+    FAILED,
+    LOSING,
+    LOSING_SOME,
+    PARTLY,
+    RETRYING,
+    Trouble,
+)
 from console.queries.lag import MARKS, eta_words, lag_seconds
 from console.queries.links import link
 from console.queries.live import Live
@@ -114,6 +121,8 @@ CONNECTOR_NEEDS: Final = {
         "Tasks of connector {name} have failed",
         "Its other tasks run; the failed ones do nothing until they are fixed or restarted.",
     ),
+    LOSING: (Rank.CONNECTOR, "Connector {name} loses most of its records", ""),
+    LOSING_SOME: (Rank.RETRYING, "Connector {name} loses records", ""),
     RETRYING: (
         Rank.RETRYING,
         "Connector {name} makes no progress",
@@ -308,7 +317,7 @@ def of_connectors(found: Sequence[Trouble], *, cluster_id: str) -> Iterator[Need
             state=trouble.mark.state,
             word=trouble.mark.word,
             sentence=sentence.format(name=shown_names.shown(trouble.name)),
-            cause=f"{trouble.cause.rstrip('.')}. {advice}" if trouble.cause else advice,
+            cause=f"{trouble.cause.rstrip('.')}. {advice}".strip() if trouble.cause else advice,
             link=link("connector", cluster_id, trouble.name),
             link_text="See the connector",
         )

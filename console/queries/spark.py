@@ -15,16 +15,8 @@ from connectors.worker_reports import SPARK
 from console import durations
 from console.queries import extras
 from console.queries.brokers import may_view
-from console.queries.connect import (
-    ORDER,
-    STATES,
-    Behind,
-    causes_of,
-    groups_of,
-    rate_of,
-    state_of,
-    visible,
-)
+from console.queries.connect import Behind, groups_of, rate_of, visible
+from console.queries.connector_states import ORDER, STATES, causes_of, state_of
 from console.queries.frame import Frame, frame
 from console.queries.lag import Mark
 from console.queries.reading import Reading, last_good, moment
@@ -129,7 +121,7 @@ def _rows(around: Frame, names: Iterable[str], rights: Rights) -> list[QueryRow]
     cluster = around.shown.cluster_id
     infos = selectors.connectors(cluster, among=names)
     told = {one.name: one for one in selectors.statuses(cluster, among=[i.name for i in infos])}
-    causes = causes_of(cluster, told.values())
+    causes = causes_of(told.values())
     titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
     groups = groups_of(around, told, rights)
     rows = [

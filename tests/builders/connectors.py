@@ -26,6 +26,24 @@ def task(of: models.Connector, number: int = 0, **values: Any) -> models.Task:
     return models.Task.objects.create(connector=of, number=number, **{**row, **values})
 
 
+def retrying(reason: str = "cannot connect", *, tries: int = 9, for_s: int = 300) -> dict[str, Any]:
+    """Return figures of a task that has failed for a while, and tries again in a moment."""
+    now_ms = 1000 * int(time.time())
+    told = {"since_ms": now_ms - 1000 * for_s, "next_ms": now_ms + 3000}
+    return {"retrying": {"tries": tries, "reason": reason, **told}}
+
+
+def losing(
+    *, read: int = 100, lost: int = 100, dead: int = 100, era: str = "1/0", advice: str = ""
+) -> dict[str, Any]:
+    """Return figures of a task that has lost records in the last minute."""
+    now_ms = 1000 * int(time.time())
+    told = {"since_ms": now_ms - 60_000, "last_ms": now_ms - 1000, "lost": lost, "dead": dead}
+    causes = [["values are no <b>JSON</b>", advice, lost - 1], ["other errors", "", 1]]
+    losses = {"era": era, "minutes": [[now_ms // 60_000, read, lost]], "causes": causes, **told}
+    return {"records_lost": lost, "dead_letters": dead, "losses": losses}
+
+
 def line(of: models.Connector, text: str, **values: Any) -> models.LogLine:
     row: dict[str, Any] = {"task": 0, "level": "INFO"}
     return models.LogLine.objects.create(connector=of, text=text, **{**row, **values})

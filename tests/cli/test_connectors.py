@@ -92,6 +92,14 @@ def test_a_connector_lives_and_ends_by_words(ask: Asked) -> None:
 
     rows.task(models.Connector.objects.get(name="shop"), state="FAILED", trace="No\n  at 3")
     assert "shop       source  UNASSIGNED  0 of 1 running, 1 failed" in ask("list")
+    assert "0 of 1 running, 1 failed  failed: No\n" in ask("list")
+    models.Task.objects.update(state="RUNNING", figures=rows.losing(read=1000, dead=90))
+    assert "1 of 1 running  loses records: 100 of the last 1,000 since" in ask("list")
+    assert "some without a dead letter; 99 × values are no <b>JSON</b>\n" in ask("list")
+    models.Task.objects.update(figures=rows.retrying())
+    assert "0 of 1 running, 1 retrying  retrying since" in ask("list")
+    assert ": cannot connect; attempt 9\n" in ask("describe", "shop")
+    models.Task.objects.update(state="FAILED")
     assert ask("list", "-O", "name") == "b\nshop\n"
     described = ask("describe", "shop")
     assert "task 0: FAILED on worker-1\n  No\n    at 3\n" in described

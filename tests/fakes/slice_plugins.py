@@ -113,7 +113,7 @@ def list_source(
 def list_sink(
     *,
     put: Callable[[list[SinkRecord]], None] = lambda _: None,
-    begin: Mapping[TopicPartition, int] | None = None,
+    begin: Mapping[TopicPartition, int] | Exception | None = None,
     flush: Callable[[], Mapping[TopicPartition, int] | None] = lambda: None,
 ) -> "type[ListSink]":
     """Return a sink that remembers values; `put` is called first, and may raise."""
@@ -124,6 +124,8 @@ def list_sink(
 
         def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
             Listed.opened = list(partitions)
+            if isinstance(begin, Exception):
+                raise begin
             return begin or {}
 
         def put(self, records: list[SinkRecord]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any
 
 from connectors.runtime.cluster_wire import TopicReader
+from connectors.runtime.figures import Figures
 from connectors.runtime.held_bytes import Budget, Holder
 from connectors.runtime.ports import Done, LeaseLost, Level, Ports, Verdict
 from connectors.sdk.records import Place, TopicPartition
@@ -21,6 +22,9 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return self.now
+
+    def now_ms(self) -> int:
+        return int(1000 * self.now)
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -240,15 +244,20 @@ class FakePorts:
         self.kept: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}
         self.held = Holder(Budget())
+        self.figures = Figures()
 
     @property
     def ports(self) -> Ports:
+        """Return the ports of another slice, which goes on where the one before has ended."""
+        before, self.figures = self.figures, Figures()
+        self.figures.retrying, self.figures.has_worked = before.retrying, before.has_worked
         return Ports(
             lease=self.lease,
             offsets=self.offsets,
             log=self.log,
             clock=self.clock,
             wire=self.wire,
+            figures=self.figures,
             kept=self.kept,
             memory=self.memory,
             held=self.held,

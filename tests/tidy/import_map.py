@@ -239,8 +239,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.decisions brokers.cluster.implications "
         + "gateway.kafka gateway.access gateway.addresses brokers.inspection "
         + "console.password_hasher "
-        # What workers say of themselves.
-        + "connectors.worker_reports "
+        # What workers say of themselves, and of their tasks.
+        + "connectors.worker_reports connectors.runtime.condition "
         # What workers count for callers.
         + "gateway.rest.home_traffic gateway.rest.traffic "
         + "console.turns "

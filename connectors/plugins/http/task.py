@@ -178,6 +178,7 @@ class HttpTask(SinkTask):
                 body=body,
                 within_s=told.timeout_s,
             )
+            self._context.reached()
             self._judge(answer, request)
         except RetriableError as error:
             self._failures += 1

@@ -84,7 +84,8 @@ def keys() -> tuple[Key, ...]:
             ATTEMPTS,
             Kind.INT,
             "After how many failures in a row to reach the database the task fails; -1 for never, "
-            "so that it goes on when the database is there again.",
+            "so that it goes on when the database is there again. A task that has never reached it "
+            "fails after five minutes.",
             default=-1,
             check=in_range(-1),
         ),
@@ -116,7 +117,10 @@ def connected(context: Context, parsed: Parsed) -> "psycopg.Connection[Any]":
     if kept is not None and not kept.closed and not kept.broken:
         return kept  # type: ignore[no-any-return]
     forget(context)
+    # A failure that ends the slice ends what was kept, too.
+    context.kept.setdefault(FAILURES, context.retries)
     context.kept[CONNECTION] = opened = connect(parsed, context.kept)
+    context.reached()
     return opened
 
 
@@ -138,7 +142,7 @@ def connect(parsed: Parsed, kept: MutableMapping[str, Any]) -> "psycopg.Connecti
         raise _connect_failure(error, address, parsed, kept) from None
     with translated():
         _prepare(opened, address.schema, parsed[STATEMENT_TIMEOUT])
-    kept.pop(FAILURES, None)
+    kept[FAILURES] = 0
     return opened
 
 

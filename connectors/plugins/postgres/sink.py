@@ -86,7 +86,7 @@ class PostgresSinkTask(SinkTask):
             self._put(records)
         except RetriableError as error:
             raise self._counted(error) from error
-        self._context.kept.pop(RETRIES, None)
+        self._context.kept[RETRIES] = 0
 
     def _require_same_topics(self, records: list[SinkRecord]) -> None:
         """Fail if a partition continues below the requested offset.
@@ -194,7 +194,9 @@ class PostgresSinkTask(SinkTask):
     def _counted(self, error: RetriableError) -> ConnectorError:
         """Return the error to raise for a retriable failure; final after the last retry."""
         forget(self._context)
-        count = self._context.kept[RETRIES] = self._context.kept.get(RETRIES, 0) + 1
+        # A failure that ends the slice ends what was kept, too.
+        before = self._context.kept.get(RETRIES, self._context.retries)
+        count = self._context.kept[RETRIES] = before + 1
         if 0 <= self._settings.max_retries < count:
             return ConnectorError(f"{error}; gave up after {count - 1} retries (max.retries)")
         wait_s = self._settings.retry_wait_s if error.wait_s is None else error.wait_s

@@ -118,6 +118,58 @@ def test_a_failed_task_shows_its_trace_and_is_restarted(connect: Api) -> None:
     ]
 
 
+def test_running_task_that_does_no_work_says_so_beside_the_members_of_kafka_connect(
+    connect: Api,
+) -> None:
+    create(connect)
+    figures = {
+        "retrying": {
+            "since_ms": 1_700_000_000_000,
+            "tries": 3,
+            "reason": "no answer",
+            "next_ms": 1_700_000_010_000,
+        },
+        "losses": {
+            "era": "1/0",
+            "minutes": [[1, 50, 0], [2, 50, 9]],
+            "since_ms": 1_700_000_000_000,
+            "last_ms": 1_700_000_005_000,
+            "lost": 12,
+            "dead": 10,
+            "causes": [["values are not JSON", "set value.converter", 12]],
+        },
+    }
+    row = models.Connector.objects.get()
+    told = {"generation": 1, "state": State.RUNNING, "worker": "w:1", "figures": figures}
+    models.Task.objects.create(connector=row, number=0, **told)
+
+    (task,) = connect.get("/connectors/a/status")["tasks"]
+
+    assert task == {
+        "id": 0,
+        "state": "RUNNING",
+        "worker_id": "w:1",
+        "version": "1.0",
+        "retrying": {
+            "since": "2023-11-14T22:13:20+00:00",
+            "attempts": 3,
+            "reason": "no answer",
+            "next_attempt": "2023-11-14T22:13:30+00:00",
+        },
+        "losing": {
+            "since": "2023-11-14T22:13:20+00:00",
+            "last": "2023-11-14T22:13:25+00:00",
+            "read": 100,
+            "lost": 9,
+            "lost_since": 12,
+            "dead_letters_since": 10,
+            "causes": [
+                {"reason": "values are not JSON", "advice": "set value.converter", "records": 12}
+            ],
+        },
+    }
+
+
 def test_offsets_are_altered_and_reset_while_stopped(connect: Api) -> None:
     create(connect, initial_state="STOPPED")
     entry = {"partition": {"file": "x"}, "offset": {"position": 1}}

@@ -7,6 +7,7 @@ from typing import Any
 from connectors.runtime import sink_slice
 from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
 from connectors.runtime.ports import SHARE_S, SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
+from connectors.runtime.turn import FIRST_SUCCESS_S
 from connectors.sdk.errors import RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.errors import failure
@@ -195,6 +196,66 @@ def test_a_longer_wait_is_left_to_the_next_slice() -> None:
     end = run(list_sink(put=put), fakes, retries=3)
 
     assert (end.ending, end.wait_s, end.retries) == (Ending.RETRY, 25.0, 4)
+
+
+def away(records: list[SinkRecord]) -> None:
+    del records
+    raise RetriableError("no answer to hunter2", wait_s=2.0)
+
+
+def test_retries_say_since_when_and_when_again() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    began_ms = fakes.clock.now_ms()
+
+    first = run(list_sink(put=away), fakes, secrets=("hunter2",))
+    told = fakes.figures.retrying
+    assert told is not None
+    assert (told.reason, told.tries) == ("no answer to [hidden]", first.retries)
+    assert began_ms <= told.since_ms < began_ms + 1000
+    assert told.next_ms == fakes.clock.now_ms() + 2000
+    run(list_sink(put=away), fakes, retries=first.retries)
+    again = fakes.figures.retrying
+    assert again is not None
+    assert (again.since_ms, again.tries > told.tries) == (told.since_ms, True)
+
+    run(list_sink(), fakes, retries=again.tries)
+    assert fakes.figures.retrying is None
+
+
+def test_task_that_never_reached_its_target_fails_in_the_end() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    run(list_sink(put=away), fakes)
+    fakes.clock.now += FIRST_SUCCESS_S
+
+    end = run(list_sink(put=away), fakes, retries=5)
+
+    assert end.ending is Ending.FAILED
+    assert end.trace.startswith("ConnectorError: no answer to hunter2; gave up after")
+    assert "it has never worked with this config" in end.trace
+    assert fakes.figures.retrying is None
+
+
+def test_task_that_reached_its_target_once_retries_without_an_end() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    run(list_sink(), fakes)
+    fakes.wire.add("in", b"b")
+    run(list_sink(put=away), fakes)
+    fakes.clock.now += 100 * FIRST_SUCCESS_S
+
+    assert run(list_sink(put=away), fakes, retries=5).ending is Ending.RETRY
+
+
+def test_group_says_what_waits_while_the_target_was_never_reached() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"b")
+
+    end = run(list_sink(begin=RetriableError("no answer")), fakes)
+
+    assert end.ending is Ending.RETRY
+    assert fakes.wire.groups["connect-c"] == {IN: 0}
 
 
 def test_any_other_error_fails_the_task_without_its_secrets() -> None:

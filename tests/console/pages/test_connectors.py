@@ -50,27 +50,57 @@ def test_one_that_has_failed_as_a_whole_waits_for_no_tasks(alice: Client) -> Non
 
 def test_one_that_tries_again_says_why_and_runs_no_less(alice: Client) -> None:
     row = rows.connector(CLUSTER, "slow", kind="sink")
-    task = rows.task(row, retries=1)
-    rows.line(row, "cannot connect: first", level="WARN")
-    rows.line(row, "cannot connect: again", level="WARN")
-    rows.line(row, "something else")
-    rows.line(rows.connector(CLUSTER, "fine"), "was wrong once", level="ERROR")
+    task = rows.task(row, figures=rows.retrying(tries=1))
+    rows.task(rows.connector(CLUSTER, "fine"))
     assert "cannot connect" not in text_of(alice.get(URL))
 
-    task.retries = 8
+    task.figures = rows.retrying(tries=8)
     task.save()
     listed, page = text_of(alice.get(URL)), text_of(alice.get(page_of("slow")))
 
     assert ">Retrying</span>" in listed
-    assert '<small class="cause warns">cannot connect: again</small>' in listed
-    assert "was wrong once" not in listed
-    assert "<h2>cannot connect: again</h2>" in page
-    assert "8 attempts in a row failed" in page
+    assert re.search(r"8 attempts failed in 5 min( \d s)?, the next [^:]+: cannot connect<", listed)
+    assert '0 of 1<br><small class="warns">1 retrying</small>' in listed
+    assert '<span class="count bad" title="Connectors that need attention">1</span>' in listed
+    assert "<h2>cannot connect</h2>" in page
+    assert re.search(r"Since <time .*</time> UTC: 8 attempts failed in 5 min", page)
     assert "Restart what has failed" not in page
     # It waits for its next try, which comes by itself.
     task.state = "UNASSIGNED"
     task.save()
     assert ">Retrying</span>" in text_of(alice.get(URL))
+
+
+def test_connector_that_loses_records_is_never_green(alice: Client) -> None:
+    config = {"errors.deadletterqueue.topic.name": "dlq", "name": "shop"}
+    sink = rows.connector(CLUSTER, "shop", kind="sink", config=config)
+    task = rows.task(sink, figures=rows.losing(advice="set the converter"))
+    rows.task(rows.connector(CLUSTER, "feed"), figures=rows.losing(read=1000, lost=3, dead=0))
+
+    listed, page = text_of(alice.get(URL)), text_of(alice.get(page_of("shop")))
+    feed = text_of(alice.get(page_of("feed")))
+
+    assert listed.count('<span class="st ok"') == feed.count('<span class="st ok" title') == 0
+    assert '<span class="st bad" title="Most of the records' in listed
+    assert '<span class="st warn" title="Some of the records' in listed
+    assert listed.index(">shop<") < listed.index(">feed<")
+    assert (
+        "100 of the last 100 records were not written. Most common cause: values are no" in listed
+    )
+    assert "set the converter" in listed
+    assert '<td class="num">100</td>' in listed
+    assert (
+        "3 of the last 1,000 records were not written, and 3 are in no dead letter topic" in listed
+    )
+    assert "<h2>100 of the last 100 records were not written</h2>" in page
+    assert "values are no <b>JSON" in page
+    assert "<b>JSON" not in alice.get(page_of("shop")).content.decode()
+    assert "100 became dead letters" in page
+    assert "3 of them are kept nowhere" in feed
+
+    task.restarts = 1
+    task.save()
+    assert "Losing records" not in text_of(alice.get(page_of("shop")))
 
 
 def test_a_list_without_connectors_says_what_they_are_for(alice: Client) -> None:

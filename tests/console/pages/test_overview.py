@@ -44,8 +44,7 @@ def test_connectors_that_do_not_get_on_need_attention(alice: Client) -> None:
     connectors.task(partly, 0)
     connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is no number")
     slow = connectors.connector(cluster, "slow", kind="sink")
-    connectors.task(slow, retries=9)
-    connectors.line(slow, "cannot connect", level="WARN")
+    connectors.task(slow, figures=connectors.retrying())
     for name in ("crash-1", "crash-2"):
         connectors.connector(cluster, name, state="FAILED")
 
@@ -61,12 +60,26 @@ def test_connectors_that_do_not_get_on_need_attention(alice: Client) -> None:
 
 def test_one_that_tries_again_is_told_with_what_fails(alice: Client) -> None:
     slow = connectors.connector(cluster_rows.cluster().cluster_id, "slow", kind="sink")
-    connectors.task(slow, state="UNASSIGNED", retries=9)
-    connectors.line(slow, "cannot connect; trying again in 60.0 s", level="WARN")
+    connectors.task(slow, state="UNASSIGNED", figures=connectors.retrying("cannot connect."))
 
     page = alice.get("/").content.decode()
 
-    assert "Connector slow makes no progress<p>cannot connect; trying again in 60.0 s. It" in page
+    assert "Connector slow makes no progress<p>9 attempts failed in 5 min" in page
+    assert ": cannot connect. It continues once an attempt succeeds." in page
+
+
+def test_connector_that_loses_records_needs_attention(alice: Client) -> None:
+    cluster = cluster_rows.cluster().cluster_id
+    told = connectors.losing(advice="set the converter")
+    connectors.task(connectors.connector(cluster, "shop", kind="sink"), figures=told)
+    connectors.task(connectors.connector(cluster, "idle", state="PAUSED"), figures=told)
+
+    page = alice.get("/").content.decode()
+
+    assert "Connector shop loses most of its records<p>100 of the last 100 records" in page
+    assert ": set the converter.</p>" in page
+    assert "Nothing needs attention" not in page
+    assert "idle" not in page
 
 
 def test_a_console_without_a_cluster_says_how_to_get_one(alice: Client) -> None:

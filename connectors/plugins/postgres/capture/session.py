@@ -120,6 +120,7 @@ class Session:
     def _begin(self, context: SourceContext) -> None:
         settings = self._settings
         self._side = self._connect()
+        context.reached()
         self._catalog = Catalog(self._side, settings.filters, by_root=settings.by_root)
         slot = slots.slot_of(self._side, settings.slot)
         self._start = start_of(
