@@ -5,6 +5,7 @@ repeated, so after a crash in the middle the next start continues.
 """
 
 import os
+from collections import deque
 from dataclasses import dataclass
 
 from brokers.storage import names
@@ -81,8 +82,9 @@ def _replaced_by_swaps(files: Files, folder: str, kept: dict[str, OffsetFile]) -
 def _end_offset(files: Files, path: str) -> int:
     fd = files.open(path, os.O_RDONLY)
     try:
-        headers = list(walk(files, fd, path, 0, files.size(fd)))
-        return headers[-1].last_offset + 1 if headers else 0
+        # Only the last one is kept: a gigabyte of small batches has millions of headers.
+        last = deque(walk(files, fd, path, 0, files.size(fd)), maxlen=1)
+        return last[0].last_offset + 1 if last else 0
     finally:
         files.close(fd)
 

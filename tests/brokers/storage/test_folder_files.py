@@ -1,6 +1,7 @@
 """Half-finished work in a folder is finished or undone before anything is opened."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,19 @@ def test_a_swap_in_place_stays_when_later_groups_are_dropped(tmp_path: Path) -> 
 
     assert settled(tmp_path).bases == [50, 120]
     assert not any("cleaned" in one for one in left(tmp_path))
+
+
+def test_a_long_swap_is_settled_without_its_headers_in_memory(tmp_path: Path) -> None:
+    count = 4_000
+    log = b"".join(bytes(batch(base_offset=offset)) for offset in range(count))
+    folder_with(tmp_path, *segment(0), *segment(count - 1), **{name(0, ".log.swap"): log})
+    tracemalloc.start()
+    try:
+        settle_folder(FILES, str(tmp_path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert left(tmp_path) == {".log"}, "all old files are replaced"
+    # A header takes more than a hundred bytes; beside the last one there is a block of the file.
+    assert peak < 60 * count
