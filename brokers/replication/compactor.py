@@ -27,6 +27,11 @@ BACKOFF_SECONDS: Final = 15.0
 LEAST_BACKOFF_SECONDS: Final = 0.1
 # After so many failures a log is skipped until the next start: an operator has to look at it.
 MAX_FAILURES: Final = 3
+# A refused log rests for the pause between two checks, then for twice as long each time, up to
+# this: each try reads all that is dirty, and room comes back within minutes where it does.
+MAX_REST_SECONDS: Final = 600.0
+# Enough for the longest rest after the shortest.
+MAX_DOUBLINGS: Final = 16
 # The delay until a worker is stopped whose log is gone.
 LOOK_SECONDS: Final = 0.5
 
@@ -72,6 +77,8 @@ class Compactor:
         self._failures: dict[Partition, int] = {}
         # Consecutive failed tries of a log, for any reason: other logs go first.
         self._in_vain: dict[Partition, int] = {}
+        # Until when a log rests that was refused for want of room, by the monotonic clock.
+        self._rests: dict[Partition, float] = {}
         # When the first tombstone may be removed that the last cleaning of a log has left.
         self._horizons: dict[Partition, int] = {}
 
@@ -106,6 +113,7 @@ class Compactor:
             return False
         self._failures.pop(partition, None)
         self._in_vain.pop(partition, None)
+        self._rests.pop(partition, None)
         self._horizons.pop(partition, None)
         if result.next_horizon_ms is not None:
             self._horizons[partition] = result.next_horizon_ms
@@ -116,11 +124,15 @@ class Compactor:
         """Return the dirtiest log that is due, those without failed tries first."""
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         found: tuple[Partition, Cleaning] | None = None
-        rank = (0, 0.0)
+        if self._log_dir.is_full:
+            return None  # A new file needs room before the old ones make any.
+        rank, now = (0, 0.0), self._clock.monotonic()
         partitions = list(self._replicas.partitions())
         self._forget_all_but(partitions)
         for partition in partitions:
-            if self._failures.get(partition, 0) < MAX_FAILURES and _is_cleaned(partition):
+            is_resting = now < self._rests.get(partition, now)
+            has_failed = self._failures.get(partition, 0) >= MAX_FAILURES
+            if not is_resting and not has_failed and _is_cleaned(partition):
                 while self._learns_age(partition):
                     await slices.breathe()
                 cleaning = self._cleaning(partition, now_ms)
@@ -204,6 +216,9 @@ class Compactor:
         """Count a failure; one for want of room is not the log's fault."""
         self._replicas.report("log.not_cleaned", error)
         if isinstance(error, KafkaError) or (isinstance(error, WorkerFailed) and error.is_refused):
+            times = min(self._in_vain.get(partition, 1), MAX_DOUBLINGS)
+            rest = min(self._backoff_seconds * 2 ** (times - 1), MAX_REST_SECONDS)
+            self._rests[partition] = self._clock.monotonic() + rest
             return
         failures = self._failures[partition] = self._failures.get(partition, 0) + 1
         if failures == MAX_FAILURES:
@@ -226,11 +241,11 @@ class Compactor:
         return is_ours and partition.log.holds(cleaning)
 
     def _forget_all_but(self, partitions: list[Partition]) -> None:
-        known = self._failures.keys() | self._in_vain.keys() | self._horizons.keys()
+        kept = (self._failures, self._in_vain, self._rests, self._horizons)
+        known = {partition for notes in kept for partition in notes}
         for partition in known.difference(partitions) if known else ():
-            self._failures.pop(partition, None)
-            self._in_vain.pop(partition, None)
-            self._horizons.pop(partition, None)
+            for notes in kept:
+                notes.pop(partition, None)
         self._count_uncleanable()
 
     def _count_uncleanable(self) -> None:

@@ -23,7 +23,7 @@ from brokers.protocol.records.batch import NO_TIMESTAMP, Batch
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.reader import Record, records
 from brokers.storage import names, offset_index, time_index
-from brokers.storage.errors import StorageError
+from brokers.storage.errors import OUT_OF_SPACE_ERRNOS, OutOfSpace, StorageError
 from brokers.storage.files import Files, write_all
 from brokers.storage.handles import Handles
 from brokers.storage.key_map import MAX_KEYS, KeyMap
@@ -94,7 +94,7 @@ class Cleaned:
 class Result:
     """The outcome of a job; files that stay as they were are left out."""
 
-    end: int  # the first offset that is still dirty
+    end: int  # the first offset that is still dirty; that of the job if only a part had room
     groups: Sequence[Cleaned]  # oldest first
     next_horizon_ms: int | None = None  # when the first remaining tombstone may be removed
 
@@ -112,13 +112,13 @@ def clean(files: Files, job: Job, pulse: Callable[[], None] = lambda: None) -> R
         raise
 
 
-def drop_leftovers(files: Files, folder: str, below: int = _ALL_OFFSETS) -> None:
-    """Unlink `.cleaned` files that begin below an offset: their cleaning ended or is void."""
+def drop_leftovers(files: Files, folder: str, *, since: int = 0, below: int = _ALL_OFFSETS) -> None:
+    """Unlink `.cleaned` files that begin between offsets: their cleaning ended or is void."""
     for name in files.list_folder(folder):
         if not name.endswith(names.CLEANED):
             continue  # Nearly all of them; parsing their names would cost milliseconds.
         parsed = names.parse_offset_file(name)
-        if parsed is not None and parsed.offset < below:
+        if parsed is not None and since <= parsed.offset < below:
             with suppress(FileNotFoundError):
                 files.unlink(os.path.join(folder, name))
 
@@ -149,15 +149,31 @@ class _Cleaner:
             if not self._map(source, self._job.end if following is None else following.base):
                 break
         self._survivors = self._keys.survivors()
-        cleaned = []
+        cleaned: list[Cleaned] = []
         for group in self._groups():
             if group[0].base in self._whole:
                 # A later tombstone may be all that hides older values in it.
                 self._may_forget = False
-            elif (made := self._rewrite(group)) is not None:
-                cleaned.append(made)
+            elif not self._add(group, cleaned):
+                # The others are still as dirty as before.
+                self._end = self._job.first_dirty
+                break
         self._files.sync_folder(self._job.folder)
         return Result(end=self._end, groups=cleaned, next_horizon_ms=self._horizon)
+
+    def _add(self, group: Sequence[Source], cleaned: list[Cleaned]) -> bool:
+        """Rewrite a group; False if there is room only for those before it, which make room."""
+        try:
+            made = self._rewrite(group)
+        except (OSError, OutOfSpace) as error:
+            is_full = isinstance(error, OutOfSpace) or error.errno in OUT_OF_SPACE_ERRNOS
+            if not cleaned or not is_full:
+                raise
+            drop_leftovers(self._files, self._job.folder, since=group[0].base)
+            return False
+        if made is not None:
+            cleaned.append(made)
+        return True
 
     def _map(self, source: Source, end: int) -> bool:
         """Note keys and producers of a segment; False once there is no room for more keys."""
@@ -394,6 +410,7 @@ class _Output:
 
     def _begin(self) -> None:
         """Create the file, with the unchanged beginning of the old one."""
+        self._require_room(self._size_before)
         segment = self.segment
         target = segment.handles.open(segment.file, create=True)
         position, stop = 0, segment.size
@@ -408,7 +425,17 @@ class _Output:
         finally:
             self._files.close(source)
 
+    def _require_room(self, size: int) -> None:
+        """Raise OutOfSpace if so many bytes more would take the room that clients need."""
+        room = self._files.room(self._job.folder)
+        free, least = room.free_bytes, room.records_floor
+        if free - size < least:
+            what = f"up to {size} bytes, with {free} free and {least} to keep,"
+            raise OutOfSpace(self.segment.file.path, what)
+
     def _write(self) -> None:
+        # Others may have taken the room meanwhile.
+        self._require_room(len(self._waiting))
         write_all(self._files, self.segment.file.fd, self._waiting)
         self._waiting = bytearray()
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from brokers.replication.compactor import Compactor, WorkerFailed
@@ -32,6 +32,7 @@ class Worker:
         self.failure: WorkerFailed | None = None
         self.failures: dict[str, WorkerFailed] = {}  # by folder
         self.cancelled = 0
+        self.has_room_for_one = False  # of the new files
 
     async def run(self, job: bytes) -> bytes:
         self.jobs.append(decode_job(job))
@@ -43,7 +44,11 @@ class Worker:
         if failure := self.failures.get(Path(self.jobs[-1].folder).name, self.failure):
             raise failure
         try:
-            return encode_result(clean(LocalFiles(), self.jobs[-1]))
+            result = clean(LocalFiles(), self.jobs[-1])
+            if self.has_room_for_one:
+                first_dirty = self.jobs[-1].first_dirty
+                result = replace(result, end=first_dirty, groups=result.groups[:1])
+            return encode_result(result)
         except (OSError, StorageError) as error:
             raise WorkerFailed(f"it ended with 1: {error}") from error
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from brokers.disk_room import MIB, Room
 from brokers.protocol.errors import KafkaError
 from brokers.replication.compactor import MAX_FAILURES, Compactor, WorkerFailed
 from brokers.storage.errors import StorageCorrupt
@@ -37,8 +38,10 @@ def test_a_log_that_cannot_be_cleaned_keeps_no_other_waiting(
 
             assert made.first_dirty(other) > 0
             # Its turn comes again.
+            made.broker.manual.advance(15_000)
             assert not await made.compactor.clean_next()
             made.worker.failures.clear()
+            made.broker.manual.advance(30_000)
             assert await made.compactor.clean_next()
             assert made.first_dirty(refused[0]) > 0
 
@@ -90,12 +93,53 @@ def test_a_worker_for_which_the_disk_was_full_may_come_again_for_ever(tmp_path: 
         async with bench(tmp_path) as made:
             await made.fill()
             made.worker.failure = WorkerFailed("no space left", is_refused=True)
-            for _ in range(2 * MAX_FAILURES):
+            for rest_ms in (100, 200, 400, 800, 1_600, 3_200):
                 assert not await made.compactor.clean_next()
+                tries = len(made.worker.jobs)
+                made.broker.manual.advance(rest_ms - 1)
+                assert not await made.compactor.clean_next()
+                assert len(made.worker.jobs) == tries, "it rests"
+                made.broker.manual.advance(2)
             assert made.counted.uncleanable_logs == 0
 
             made.worker.failure = None
             assert await made.compactor.clean_next()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_cleaned_while_the_disk_is_full(tmp_path: Path) -> None:
+    async def run() -> None:
+        files = FaultyFiles()
+        async with bench(tmp_path, files=files) as made:
+            await made.fill()
+            files.disk_room = Room(device=1, size_bytes=MIB, used_bytes=MIB, free_bytes=0)
+            made.broker.replicas.log_dir.measure()
+
+            assert not await made.compactor.clean_next()
+
+            assert made.worker.jobs == []
+            files.disk_room = None
+            made.broker.replicas.log_dir.measure()
+            assert await made.compactor.clean_next()
+
+    asyncio.run(run())
+
+
+def test_a_cleaning_of_a_part_of_a_log_goes_on_at_once(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with bench(tmp_path) as made:
+            await made.fill()
+            truth = made.values()
+            made.worker.has_room_for_one = True
+            assert await made.compactor.clean_next()
+            assert made.first_dirty() == 0
+            made.worker.has_room_for_one = False
+
+            assert await made.compactor.clean_next()
+
+            assert made.first_dirty() > 0
+            assert made.values() == truth
 
     asyncio.run(run())
 
@@ -135,6 +179,7 @@ def test_a_disk_that_is_full_at_any_rename_of_a_swap_costs_nothing(tmp_path: Pat
             assert not await task
             files.heal()
             assert made.values() == before
+            made.broker.manual.advance(15_000)
 
             while await made.compactor.clean_next():
                 pass

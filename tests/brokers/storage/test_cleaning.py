@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brokers.disk_room import Room
 from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import Batch, TimestampType, batches
 from brokers.protocol.records.builder import BatchBuilder
@@ -14,6 +15,7 @@ from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.validation import NO_LIMIT, ProduceRules
 from brokers.storage.clean_worker import decode_job, encode_job
 from brokers.storage.cleaning import CleaningFailed, Job, clean
+from brokers.storage.errors import OutOfSpace
 from brokers.storage.files import LocalFiles
 from brokers.storage.log import PartitionLog
 from tests.builders.cleaning import (
@@ -313,3 +315,59 @@ def test_times_that_the_broker_set_stay_those_of_their_batch(tmp_path: Path) -> 
 
     assert [(row.offset, row.timestamp) for row in rows_of(log)][:-1] == [(1, NOW_MS), (2, NOW_MS)]
     assert stored(log)[0].uses_log_append_time
+
+
+class SmallDisk(LocalFiles):
+    """A disk on which nothing but one folder takes room."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self.folder = folder
+        self.size_bytes = size
+        self.least_free = 2**62
+
+    def room(self, place: str | int) -> Room:  # type: ignore[override]
+        used = sum(file.stat().st_size for file in self.folder.iterdir())
+        free = self.size_bytes - used
+        self.least_free = min(self.least_free, free)
+        return Room(device=1, size_bytes=self.size_bytes, used_bytes=used, free_bytes=free)
+
+
+def test_a_disk_with_room_for_one_new_segment_cleans_a_log_in_parts(tmp_path: Path) -> None:
+    log = compacted_log(tmp_path, compacted(segment_bytes=10_000))
+    # One of two batches stays, so that the new files are half as large as the log.
+    for number in range(300):
+        fill_keys(log, [(b"%d" % number, b"v" * 300), (b"same", b"v" * 300)])
+    log._appends.roll(NOW_MS)  # noqa: SLF001
+    truth, before = latest(rows_of(log)), log.size_bytes
+    disk = SmallDisk(tmp_path, 0)
+    # Above the floor there is room for two segments.
+    disk.size_bytes = (disk.room("").used_bytes + 22_000) * 8 // 7
+    disk.least_free = disk.size_bytes
+    floor = disk.room("").records_floor
+
+    ends: list[int] = []
+    while not ends or ends[-1] == 0:
+        cleaning = plan(log)
+        result = cleaned(cleaning, disk)
+        assert result.groups
+        assert log.swap_cleaned(cleaning, result, NOW_MS)
+        log.delete_pending(NOW_MS + cleaning.config.file_delete_delay_ms)
+        ends.append(result.end)
+
+    assert len(ends) > 3
+    assert ends[-1] == cleaning.end
+    assert disk.least_free >= floor
+    assert latest(rows_of(log)) == truth
+    assert log.size_bytes < 0.6 * before
+
+
+def test_a_disk_without_room_for_the_first_new_segment_refuses_and_is_left_as_it_was(
+    tmp_path: Path,
+) -> None:
+    log = full(tmp_path, [(b"k", b"v" * 500)] * 40)
+    disk = SmallDisk(tmp_path, log.size_bytes)
+
+    with pytest.raises(OutOfSpace, match="free and"):
+        cleaned(plan(log), disk)
+
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".cleaned")]
