@@ -5,24 +5,25 @@ Pure: time is an argument. Call `take` for each answer of a broker, `look` every
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from console.monitoring.broker_detail import broker_detail
 from console.monitoring.deltas import Deltas, Row
 from console.monitoring.group_detail import EVERYTHING, MAX_DETAIL, Part, group_detail
+from console.monitoring.groups import Group, Pair
 from console.monitoring.lags import (
     Lags,
     group_eta,
-    group_verdict,
+    judge_group,
     lag_ms,
 )
 from console.monitoring.metric_records import Moments, Published
-from console.monitoring.observed import BrokerView, Group, Observed, Pair, Topic
+from console.monitoring.observed import BrokerView, Observed, Topic
 from console.monitoring.recent import SHOWN, Recent
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
-from console.monitoring.verdicts import SEVERITY, Eta, Verdict
+from console.monitoring.verdicts import SEVERITY, Eta, Owned, Verdict
 
 # Counters of a topic at its last sample: records, bytes in, bytes out.
 Counters = tuple[int, int, int]
@@ -75,7 +76,7 @@ class Collector:
         observed.touched_groups = set()
         yield from self.lags.look(now_ms, groups)
         for name in groups:
-            topics |= self._publish_group(name)
+            topics |= self._publish_group(name, now_ms)
             yield
         for topic in topics:
             self._find_worst(topic)
@@ -98,7 +99,7 @@ class Collector:
         self.deltas.keep_only("brokers", {str(each): None for each in self.observed.brokers})
         self.deltas.close_step()
 
-    def _publish_group(self, name: str) -> set[str]:
+    def _publish_group(self, name: str, now_ms: int) -> set[str]:
         """Publish a group with its pairs; return the topics whose pairs changed."""
         group = self.observed.groups.get(name)
         keys = {} if group is None else {pair_key(name, topic): topic for topic in group.pairs}
@@ -111,6 +112,7 @@ class Collector:
             self.deltas.drop("groups", name)
             return changed
         self._pair_keys[name] = keys
+        judge_group(group, now_ms)
         self.deltas.put("groups", name, group_row(group))
         for key, topic in keys.items():
             if self.deltas.put("pairs", key, pair_row(group, group.pairs[topic])):
@@ -225,6 +227,8 @@ class Collector:
         for name, group in self.observed.groups.items():
             whole, oldest = 0, math.nan
             for topic, pair in group.pairs.items():
+                if not len(pair.history):
+                    continue  # never committed, which is no lag of zero
                 age = number(lag_ms(pair, now_ms))
                 pairs.set((name, topic), (pair.lag, age))
                 whole += pair.lag
@@ -316,10 +320,24 @@ def broker_row(view: BrokerView) -> Row:
     )
 
 
-def lag_row(*, lag: int, unknown: int, verdict: Verdict, oldest_ms: int, eta: Eta | None) -> Row:
+def lag_row(
+    *,
+    lag: int,
+    unknown: int,
+    verdict: Verdict,
+    oldest_ms: int,
+    eta: Eta | None,
+    rule: str,
+    since_ms: int,
+    owned: Iterable[Owned | None],
+) -> Row:
     low, high = (None, None) if eta is None else (eta.low_s, eta.high_s)
     rounded = (None if low is None else round(low), None if high is None else round(high))
-    return (lag, unknown, verdict.value, oldest_ms, *rounded)
+    known = [each for each in owned if each is not None]
+    return (
+        *(lag, unknown, verdict.value, oldest_ms, *rounded, rule, since_ms),
+        *(sum(each.partitions for each in known), sum(each.at_most for each in known)),
+    )
 
 
 def group_row(group: Group) -> Row:
@@ -328,12 +346,18 @@ def group_row(group: Group) -> Row:
     lag = lag_row(
         lag=sum(pair.lag for pair in pairs),
         unknown=sum(pair.unknown for pair in pairs),
-        verdict=group_verdict(group),
+        verdict=group.verdict,
         oldest_ms=min(waiting, default=0),
         eta=group_eta(group),
+        rule=group.rule,
+        since_ms=group.since_ms,
+        owned=[pair.owned for pair in pairs],
     )
-    _name, kind, state, epoch, members, rebalances = group.row[:6]
-    return (*lag, group.name, kind, state, epoch, members, rebalances, len(group.pairs))
+    _name, kind, state, epoch, members = group.row[:5]
+    return (
+        *(*lag, group.name, kind, state, epoch, members, group.rebalances.total, len(pairs)),
+        *(group.owned, group.rebalances.recent, group.seen_ms),
+    )
 
 
 def pair_row(group: Group, pair: Pair) -> Row:
@@ -343,5 +367,8 @@ def pair_row(group: Group, pair: Pair) -> Row:
         verdict=pair.verdict,
         oldest_ms=pair.written_ms if pair.lag else 0,
         eta=pair.eta,
+        rule=pair.rule,
+        since_ms=pair.since_ms,
+        owned=[pair.owned],
     )
     return (*lag, group.name, pair.topic, len(pair.history))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.monitoring.collector import Collector
+from console.monitoring.groups import Group, Pair
 from console.monitoring.lags import lag_ms
 from console.monitoring.metric_records import Published
-from console.monitoring.observed import BrokerView, Group, Pair
+from console.monitoring.observed import BrokerView
+from console.monitoring.verdicts import Verdict
 
 Sample = tuple[dict[str, str], float]
 
@@ -31,7 +33,9 @@ def _pairs(collector: Collector) -> Iterator[tuple[Group, Pair, dict[str, str]]]
 
 
 def _lag(collector: Collector, _now_ms: int) -> Iterator[Sample]:
-    return ((labels, pair.lag) for _group, pair, labels in _pairs(collector))
+    # A group that has never committed in a topic has no lag there, not one of zero.
+    pairs = ((pair, labels) for _group, pair, labels in _pairs(collector))
+    return ((labels, pair.lag) for pair, labels in pairs if len(pair.history))
 
 
 def _lag_seconds(collector: Collector, now_ms: int) -> Iterator[Sample]:
@@ -44,6 +48,10 @@ def _lag_seconds(collector: Collector, now_ms: int) -> Iterator[Sample]:
 def _verdicts(collector: Collector, _now_ms: int) -> Iterator[Sample]:
     for _group, pair, labels in _pairs(collector):
         yield {**labels, "verdict": pair.verdict.value}, 1
+    # What is true of a group and of none of its topics.
+    for group in collector.observed.groups.values():
+        if all(pair.verdict is not group.verdict for pair in group.pairs.values()):
+            yield {"group": group.name, "topic": "", "verdict": group.verdict.value}, 1
 
 
 def _offline(collector: Collector, _now_ms: int) -> Iterator[Sample]:
@@ -82,8 +90,8 @@ METRICS: Final = (
     ),
     Metric(
         name="samsa_group_verdict",
-        help="1 for the verdict on a group in a topic: ok, unknown, slow, rewound, stalled,"
-        " stopped, data loss ahead.",
+        help="1 for the verdict on a group in a topic, and on a group as a whole where no topic"
+        f" has it: {', '.join(verdict.value for verdict in Verdict)}.",
         samples=_verdicts,
     ),
     Metric(

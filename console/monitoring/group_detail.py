@@ -9,9 +9,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.monitoring.deltas import Row
-from console.monitoring.observed import Group, Observed, Pair
+from console.monitoring.groups import Group, Pair
+from console.monitoring.observed import Observed
 from console.monitoring.rings import PartitionRing
-from console.monitoring.verdicts import BEHIND, RULES, SEVERITY, SINCE, Rule, Verdict, judge
+from console.monitoring.verdicts import (
+    AT_END,
+    CAUGHT_UP,
+    SEVERITY,
+    VACANT,
+    Evidence,
+    Owned,
+    Rule,
+    Verdict,
+    judge,
+    judge_owned,
+)
 
 # Partitions and members of one detail; the page says if there are more.
 MAX_DETAIL: Final = 10_000
@@ -29,8 +41,6 @@ class Part:
 
 
 EVERYTHING: Final = Part()
-# The rule of a partition that is not suspicious.
-FINE: Final = next(rule for rule in RULES if rule.verdict is Verdict.OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +49,7 @@ class _Place:
 
     pair: Pair
     partition: int
-    rule: Rule
+    rule: Rule[Evidence] | Rule[Owned]
     lag: int | None
 
     @property
@@ -56,7 +66,7 @@ def group_detail(
         for topic, partitions in row[5]
         for partition in partitions
     }
-    places = [place for pair in _pairs(group, part) for place in _places(pair, now_ms)]
+    places = [place for pair in _pairs(group, part) for place in _places(group, pair, now_ms)]
     # Partitions of equal rank stay in the order of topic and number: `sort` is stable.
     places.sort(key=lambda place: place.rank)
     shown = places[part.first : part.first + min(part.rows, MAX_DETAIL)]
@@ -81,18 +91,25 @@ def _pairs(group: Group, part: Part) -> list[Pair]:
     return [pair for pair in pairs if not part.topic or pair.topic == part.topic][:MAX_DETAIL]
 
 
-def _places(pair: Pair, now_ms: int) -> Iterator[_Place]:
-    """Judge the partitions of a pair, by number."""
-    history = pair.history
-    suspects = set(history.suspects(now_ms))
+def _places(group: Group, pair: Pair, now_ms: int) -> Iterator[_Place]:
+    """Judge the partitions of a pair: those with a commit, then those that are only owned."""
+    history, reader = pair.history, group.reader
+    is_lost = pair.verdict is Verdict.LOSS_AHEAD
+    suspects = set(history.suspects(now_ms) if reader.is_there else history.lagging())
     for partition in sorted(history.partitions()):
+        lag = history.lag(partition)
+        rule: Rule[Evidence] | Rule[Owned] = AT_END if lag else CAUGHT_UP
+        if not reader.is_there:
+            rule = VACANT
         # The verdict of the whole pair is that of its worst partition.
-        is_loss = pair.verdict is Verdict.LOSS_AHEAD and partition == pair.worst_partition
+        is_loss = is_lost and partition == pair.worst_partition
         if is_loss or partition in suspects:
-            rule = judge(history.evidence(partition, is_loss_ahead=is_loss), now_ms)
-        else:
-            rule = FINE
-        yield _Place(pair=pair, partition=partition, rule=rule, lag=history.lag(partition))
+            evidence = history.evidence(partition, reader=reader, is_loss_ahead=is_loss)
+            rule = judge(evidence, now_ms)
+        yield _Place(pair=pair, partition=partition, rule=rule, lag=lag)
+    owned = None if pair.owned is None else judge_owned(pair.owned, now_ms)
+    for partition in pair.uncommitted:
+        yield _Place(pair=pair, partition=partition, rule=owned or CAUGHT_UP, lag=None)
 
 
 def _partition_row(
@@ -104,33 +121,26 @@ def _partition_row(
     pair, partition = place.pair, place.partition
     topic = observed.topics.get(pair.topic)
     slot = None if topic is None else topic.slots.get(partition)
-    committed, commit_ms = pair.history.committed(partition)
+    is_committed = partition in pair.history
+    committed, commit_ms = pair.history.committed(partition) if is_committed else (None, None)
     start, end = (0, None) if slot is None else (observed.starts[slot], observed.ends[slot])
     # The present lag, like the offsets beside it; the sort order is of the last look.
-    lag = None if end is None else max(0, end - max(start, committed))
+    lag = None if end is None or committed is None else max(0, end - max(start, committed))
     rates = [] if slot is None else ring.rates(slot)
     return (
         *(pair.topic, partition, committed, end, lag, commit_ms),
         *(place.rule.verdict.value, owners.get((pair.topic, partition))),
-        rates[-1] if rates else None,
+        *(rates[-1] if rates else None, place.rule.key, 0 if end is None else end - start),
     )
 
 
 def _topic_row(pair: Pair, observed: Observed) -> Row:
-    """Return what the table of pairs leaves out: rates, and since when the worst lags."""
+    """Return what the table of pairs leaves out: rates over minutes, and the worst partition."""
     topic = observed.topics.get(pair.topic)
-    rates = (None, None) if pair.recent is None else (pair.recent.consumed, pair.recent.produced)
-    since_ms = 0
-    if pair.worst_partition in pair.history:
-        since = SINCE[pair.verdict]
-        since_ms = since.moment(pair.history.evidence(pair.worst_partition))
-        written_ms = pair.history.written_ms(pair.worst_partition)
-        if since is BEHIND and written_ms:
-            # The group was behind before the collector started, since its oldest unread record.
-            since_ms = min(since_ms, written_ms)
+    rates = (None, None) if pair.longer is None else (pair.longer.consumed, pair.longer.produced)
     return (
         *(pair.topic, None if topic is None else len(topic.slots), *rates),
-        *(pair.worst_partition, since_ms, pair.verdict.value),
+        *(pair.worst_partition, pair.since_ms, pair.rule),
     )
 
 

@@ -9,7 +9,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from console.monitoring.verdicts import WINDOW_MS, Evidence
+from console.monitoring.verdicts import (
+    BURST_MS,
+    SILENCE_FACTOR,
+    WINDOW_MS,
+    Evidence,
+    Reader,
+    Trend,
+)
+
+# The lag is compared by its minima, since commits come in batches. A minimum is taken of the lags
+# right after a commit, so that a client that commits once a minute has one in each window, and not
+# every second one.
+LOW_MS: Final = 45_000
+# Minima are compared in three pairs, the oldest some five minutes old.
+LOWS: Final = 6
+# Two equal ones in a row end a rise: a single one may be a lucky moment.
+MAX_EQUAL: Final = 2
+# A lag differs by what arrives in this time, depending on when commits and looks fall.
+SLACK_MS: Final = 10_000
+# The moving average of what arrives: each window weighs a quarter.
+ARRIVED_WEIGHT: Final = 4
 
 # The columns of a cell, which describes one partition.
 COMMITTED: Final = 0
@@ -18,17 +38,33 @@ BEHIND_SINCE: Final = 2
 REWOUND_FROM: Final = 3
 PAUSE_MS: Final = 4
 PROGRESS_MS: Final = 5
-COMMIT_LAG: Final = 6
-FALL_MS: Final = 7
-LAG: Final = 8
-SEEN_COMMITTED: Final = 9
-SEEN_COMMIT_MS: Final = 10
+LAG: Final = 6
+SEEN_COMMITTED: Final = 7
+SEEN_COMMIT_MS: Final = 8
 # The timestamp of the oldest unread record, and the offset that it was reported for.
-WRITTEN_MS: Final = 11
-WRITTEN_AT: Final = 12
-CELL: Final = 13
+WRITTEN_MS: Final = 9
+WRITTEN_AT: Final = 10
+FIRST_SEEN: Final = 11
+# When the first window began, and the present one; 0 before a commit begins another first one.
+WATCHED_SINCE: Final = 12
+WINDOW_SINCE: Final = 13
+# Where the partition ended when the present window began, and the one before.
+WINDOW_END: Final = 14
+BEFORE_END: Final = 15
+# Records that arrive within SLACK_MS.
+SLACK: Final = 16
+# The lag from which it grows, since when, and how often it did not.
+RISE_FROM: Final = 17
+RISE_SINCE: Final = 18
+EQUAL: Final = 19
+# The minimum of the present window, followed by those before it, the newest first.
+LOW: Final = 20
+CELL: Final = LOW + LOWS
 UNKNOWN: Final = -1
+# The minimum of a window without a commit so far.
+NO_LOW: Final = 2**62
 EMPTY: Final = (0,) * CELL
+PRESENT: Final = Reader()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +82,12 @@ class Sums:
 class History:
     """The cells of one pair of group and topic. Not thread-safe."""
 
-    __slots__ = ("_cells", "_places")
+    __slots__ = ("_began_ms", "_cells", "_places")
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
         self._cells = array("q")
+        self._began_ms = 0  # when its reader came
 
     def __len__(self) -> int:
         return len(self._places)
@@ -61,15 +98,32 @@ class History:
     def partitions(self) -> Iterator[int]:
         return iter(self._places)
 
-    def commit(self, partition: int, *, committed: int, commit_ms: int) -> None:
-        """Note a commit; the next look evaluates it."""
+    def commit(
+        self, partition: int, *, committed: int, commit_ms: int, is_reading: bool = True
+    ) -> None:
+        """Note a commit; the next look evaluates it.
+
+        `is_reading` is False for offsets that were set while nothing read: they are no progress.
+        """
         base = self._places.get(partition)
+        cells = self._cells
         if base is None:
-            base = self._places[partition] = len(self._cells)
-            self._cells.extend(EMPTY)
-            self._cells[base + LAG] = UNKNOWN
-        self._cells[base + COMMITTED] = committed
-        self._cells[base + COMMIT_MS] = commit_ms
+            base = self._places[partition] = len(cells)
+            cells.extend(EMPTY)
+            cells[base + LAG] = UNKNOWN
+        cells[base + COMMITTED] = committed
+        cells[base + COMMIT_MS] = commit_ms
+        if not is_reading:
+            cells[base + SEEN_COMMITTED], cells[base + SEEN_COMMIT_MS] = committed, commit_ms
+            cells[base + REWOUND_FROM] = 0
+            # The minima are those of another place.
+            cells[base + WINDOW_SINCE] = 0
+
+    def begin(self, now_ms: int) -> None:
+        """Begin with a reader that has come: the pauses and the lag of before are not its own."""
+        self._began_ms = now_ms
+        for base in self._places.values():
+            self._cells[base + WINDOW_SINCE] = 0
 
     def forget(self, partition: int) -> None:
         """Drop a partition whose committed offset is gone."""
@@ -133,12 +187,13 @@ class History:
         cells = self._cells
         lag = UNKNOWN if end is None else max(0, end - following)
         committed, commit_ms = cells[base], cells[base + COMMIT_MS]
-        if not cells[base + BEHIND_SINCE]:
-            cells[base + BEHIND_SINCE] = now_ms
-            cells[base + PROGRESS_MS] = cells[base + FALL_MS] = now_ms
-            cells[base + COMMIT_LAG] = lag
+        if not cells[base + FIRST_SEEN]:
+            cells[base + FIRST_SEEN] = cells[base + BEHIND_SINCE] = now_ms
+            cells[base + PROGRESS_MS] = now_ms
         elif commit_ms != cells[base + SEEN_COMMIT_MS]:
-            self._weigh_commit(base, lag, now_ms)
+            self._weigh_commit(base, lag, end, now_ms)
+        if not cells[base + WINDOW_SINCE] and end is not None:
+            self._begin_trend(base, lag, end, now_ms)
         if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
             cells[base + REWOUND_FROM] = 0
         if lag == 0:
@@ -153,23 +208,62 @@ class History:
         cells[base + SEEN_COMMIT_MS] = commit_ms
         cells[base + LAG] = lag
 
-    def _weigh_commit(self, base: int, lag: int, now_ms: int) -> None:
+    def _weigh_commit(self, base: int, lag: int, end: int | None, now_ms: int) -> None:
         cells = self._cells
         committed, before = cells[base], cells[base + SEEN_COMMITTED]
         commit_ms = cells[base + COMMIT_MS]
         # A pause only counts while records waited, so that an idle night does not make silence
         # usual. Records that no look found waiting waited less than the time between two looks.
-        waited = commit_ms - cells[base + BEHIND_SINCE] if cells[base + LAG] else 0
+        since_ms = max(cells[base + BEHIND_SINCE], self._began_ms)
+        waited = commit_ms - since_ms if cells[base + LAG] else 0
         pause = min(commit_ms - cells[base + SEEN_COMMIT_MS], waited)
+        if pause > max(WINDOW_MS, SILENCE_FACTOR * cells[base + PAUSE_MS]) or committed < before:
+            # It had stopped, or reads again: the minima of before say nothing about what follows.
+            cells[base + WINDOW_SINCE] = 0
         # Each commit that comes sooner shortens the remembered pause by a tenth.
         cells[base + PAUSE_MS] = max(pause, cells[base + PAUSE_MS] * 9 // 10)
         if committed > before:
             cells[base + PROGRESS_MS] = now_ms
         elif committed < before:
             cells[base + REWOUND_FROM] = max(before, cells[base + REWOUND_FROM])
-        if lag < cells[base + COMMIT_LAG]:
-            cells[base + FALL_MS] = now_ms
-        cells[base + COMMIT_LAG] = lag
+        if end is None or not cells[base + WINDOW_SINCE]:
+            return
+        cells[base + LOW] = min(cells[base + LOW], lag)
+        if now_ms - cells[base + WINDOW_SINCE] >= LOW_MS:
+            self._end_window(base, end, now_ms)
+
+    def _begin_trend(self, base: int, lag: int, end: int, now_ms: int) -> None:
+        cells = self._cells
+        cells[base + WATCHED_SINCE] = cells[base + WINDOW_SINCE] = now_ms
+        cells[base + RISE_SINCE] = now_ms
+        cells[base + WINDOW_END] = cells[base + BEFORE_END] = end
+        cells[base + RISE_FROM] = lag
+        cells[base + EQUAL] = 0
+        cells[base + LOW] = NO_LOW
+        for place in range(base + LOW + 1, base + CELL):
+            cells[place] = lag
+
+    def _end_window(self, base: int, end: int, now_ms: int) -> None:
+        """Compare the minimum of the window that ends with those of the minutes before."""
+        cells = self._cells
+        passed_ms = now_ms - cells[base + WINDOW_SINCE]
+        arrived = max(0, end - cells[base + WINDOW_END]) * SLACK_MS // passed_ms
+        known = cells[base + SLACK]
+        kept = known * (ARRIVED_WEIGHT - 1)
+        cells[base + SLACK] = (kept + arrived) // ARRIVED_WEIGHT if known else arrived
+        low = base + LOW
+        newest, middle, oldest = (min(cells[at : at + 2]) for at in (low, low + 2, low + 4))
+        is_risen = newest > oldest
+        cells[base + EQUAL] = 0 if is_risen else cells[base + EQUAL] + 1
+        is_new = now_ms - cells[base + RISE_SINCE] < BURST_MS
+        if middle - newest > cells[base + SLACK] or (
+            not is_risen and (is_new or cells[base + EQUAL] >= MAX_EQUAL)
+        ):
+            cells[base + RISE_FROM], cells[base + RISE_SINCE] = newest, now_ms
+        cells[low + 1 : base + CELL] = cells[low : base + CELL - 1]
+        cells[low] = NO_LOW
+        cells[base + BEFORE_END] = cells[base + WINDOW_END]
+        cells[base + WINDOW_SINCE], cells[base + WINDOW_END] = now_ms, end
 
     def date(self, partition: int, following: int, written_ms: int) -> None:
         """Note the timestamp of the record at the offset where a group continues."""
@@ -179,7 +273,7 @@ class History:
             return
         cells[base + WRITTEN_MS], cells[base + WRITTEN_AT] = written_ms, following
         first_ms = cells[base + BEHIND_SINCE]
-        if cells[base + PROGRESS_MS] == cells[base + FALL_MS] == first_ms > written_ms:
+        if cells[base + PROGRESS_MS] == cells[base + FIRST_SEEN] == first_ms > written_ms:
             # Behind since it was first seen, without any progress: the unread record's timestamp
             # says since when, so that a new collector need not watch for a whole window first.
             cells[base + BEHIND_SINCE] = written_ms
@@ -203,28 +297,46 @@ class History:
         return None if lag == UNKNOWN else lag
 
     def suspects(self, now_ms: int) -> Iterator[int]:
-        """Return the few partitions for which a verdict other than OK is possible."""
+        """Return the partitions that were not seen at their end within the last window."""
         long_ago = now_ms - WINDOW_MS
         cells = self._cells
         for index, base in self._places.items():
-            lag = cells[base + LAG]
-            if lag and (lag == UNKNOWN or cells[base + BEHIND_SINCE] <= long_ago):
-                yield index
+            if cells[base + LAG]:
+                since_ms = cells[base + BEHIND_SINCE]
+                if since_ms <= long_ago or since_ms == cells[base + FIRST_SEEN]:
+                    yield index
 
     def lagging(self) -> Iterator[int]:
         """Return the partitions with unread records, or with an unknown end."""
         return (index for index, base in self._places.items() if self._cells[base + LAG])
 
-    def evidence(self, partition: int, *, is_loss_ahead: bool = False) -> Evidence:
+    def evidence(
+        self, partition: int, *, reader: Reader = PRESENT, is_loss_ahead: bool = False
+    ) -> Evidence:
         base = self._places[partition]
         cells = self._cells
         return Evidence(
-            self.lag(partition),
-            cells[base + BEHIND_SINCE],
-            cells[base + REWOUND_FROM],
-            cells[base + COMMIT_MS],
-            cells[base + PAUSE_MS],
-            cells[base + PROGRESS_MS],
-            cells[base + FALL_MS],
-            is_loss_ahead,
+            lag=self.lag(partition),
+            behind_since_ms=cells[base + BEHIND_SINCE],
+            first_seen_ms=cells[base + FIRST_SEEN],
+            rewound_from=cells[base + REWOUND_FROM],
+            commit_ms=cells[base + COMMIT_MS],
+            pause_ms=cells[base + PAUSE_MS],
+            progress_ms=cells[base + PROGRESS_MS],
+            trend=self._trend(base),
+            reader=reader,
+            is_loss_ahead=is_loss_ahead,
+        )
+
+    def _trend(self, base: int) -> Trend:
+        cells = self._cells
+        low = base + LOW + 1
+        newest, before = min(cells[low : low + 2]), min(cells[low + 2 : low + 4])
+        return Trend(
+            watched_since_ms=cells[base + WATCHED_SINCE],
+            grows_since_ms=cells[base + RISE_SINCE],
+            growth=newest - cells[base + RISE_FROM],
+            fall=before - newest,
+            slack=max(1, cells[base + SLACK]),
+            is_read_up=cells[base] >= cells[base + BEFORE_END],
         )

@@ -8,16 +8,26 @@ import heapq
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from console.monitoring.observed import Group, Observed, Pair
+from console.monitoring.groups import Group, Pair
+from console.monitoring.observed import Observed
 from console.monitoring.verdicts import (
+    AT_END,
+    CAUGHT_UP,
+    EMPTY,
+    REBALANCES,
     SEVERITY,
+    SILENT,
+    UNASSIGNED,
+    VACANT,
     Eta,
+    Evidence,
+    Owned,
     Rates,
-    Verdict,
+    Rule,
     eta,
     is_loss_ahead,
     judge,
-    worst,
+    judge_owned,
 )
 
 # Rates are moving averages over these times: the range between both shows how certain the time to
@@ -30,6 +40,10 @@ STANDSTILL_MS: Final = 20_000
 # A pair that is behind without changes is looked at this often, so that a verdict is at most a
 # minute late.
 STILL_MS: Final = 40_000
+# A group that rebalances is judged this often, also when nothing else changes.
+RESTLESS_MS: Final = 10_000
+# A group without members for this long does not rebalance, whatever it did before.
+VACANT_MS: Final = 30_000
 # Offsets that one leader is asked about at once; the inspection port takes no more.
 MAX_ASKED: Final = 500
 
@@ -61,6 +75,7 @@ class Lags:
         pause waits for the next look.
         """
         observed = self._observed
+        observed.settle_owned()
         pairs, observed.moved_pairs = observed.moved_pairs, set()
         for name in observed.moved_topics:
             if readers := observed.readers.get(name):
@@ -72,18 +87,25 @@ class Lags:
                 self._weigh(pair, now_ms)
             yield
         for pair in self._due(now_ms):
-            before = (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta)
+            before = (pair.lag, pair.unknown, pair.rule, pair.written_ms, pair.eta, pair.since_ms)
             self._weigh(pair, now_ms)
-            if before != (pair.lag, pair.unknown, pair.verdict, pair.written_ms, pair.eta):
+            after = (pair.lag, pair.unknown, pair.rule, pair.written_ms, pair.eta, pair.since_ms)
+            if before != after:
                 changed.add(pair.group)
             yield
+        for name in list(observed.restless):
+            group = observed.groups.get(name)
+            if group is None or group.rebalances.is_quiet:
+                observed.restless.discard(name)
+            if group is not None and now_ms - group.judged_ms >= RESTLESS_MS:
+                changed.add(name)
 
     def _due(self, now_ms: int) -> Iterator[Pair]:
         """Return pairs that are behind and were not looked at for long."""
         while self._queue and self._queue[0][0] <= now_ms:
             _due_ms, _number, pair = heapq.heappop(self._queue)
             pair.is_queued = False
-            if not self._is_known(pair) or not (pair.lag or pair.unknown):
+            if not self._is_known(pair) or not is_waiting(pair):
                 continue
             if now_ms - pair.looked_ms >= STILL_MS:
                 yield pair
@@ -102,7 +124,8 @@ class Lags:
         topic = observed.topics.get(pair.topic)
         slots = {} if topic is None else topic.slots
         sums = pair.history.look_at_all(slots, observed.starts, observed.ends, now_ms)
-        self._measure(pair, sums.committed, sums.end, now_ms)
+        group = observed.groups[pair.group]
+        self._measure(pair, sums.committed, sums.end, now_ms, is_read=group.is_read)
         pair.lag, pair.unknown = sums.lag, sums.unknown
         pair.written_ms = sums.oldest_ms
         if sums.undated:
@@ -110,18 +133,23 @@ class Lags:
         else:
             self._undated.pop(pair, None)
         pair.looked_ms = now_ms
-        if pair.lag or pair.unknown:
+        pair.owned = self._owned(pair, now_ms) if pair.uncommitted else None
+        if is_waiting(pair):
             self._queue_up(pair)
         pair.eta = None
         if pair.recent is not None and pair.longer is not None:
             pair.eta = eta(pair.lag, pair.recent, pair.longer)
         elif not sums.lag and not sums.unknown:
             pair.eta = Eta(0.0, 0.0)
-        self._judge(pair, now_ms)
+        self._judge(pair, group, now_ms)
 
-    def _measure(self, pair: Pair, committed: int, end: int, now_ms: int) -> None:
+    def _measure(self, pair: Pair, committed: int, end: int, now_ms: int, *, is_read: bool) -> None:
         before, pair.sums = pair.sums, (committed, end)
         seconds = (now_ms - pair.looked_ms) / 1000
+        if not is_read:
+            # Offsets that are set while nothing reads have no rate.
+            pair.recent = pair.longer = None
+            return
         if before is None or seconds <= 0:
             return
         # A group whose offsets were reset, or a topic that was created again, has no rate.
@@ -130,28 +158,72 @@ class Lags:
         if consumed:
             pair.read_ms = now_ms
         if pair.recent is None or pair.longer is None or now_ms - pair.read_ms > STANDSTILL_MS:
-            # Rates of before the standstill do not predict those after it.
-            pair.recent = pair.longer = Rates(consumed, produced)
-            pair.since_ms = now_ms
+            # Rates of before the standstill do not predict those after it; what arrives goes on.
+            arrives = produced
+            if pair.recent is not None:
+                share = min(1.0, seconds / RECENT_S)
+                arrives = pair.recent.moved(consumed, produced, share).produced
+            pair.recent = pair.longer = Rates(consumed, arrives)
+            pair.watched_ms = now_ms
             return
         pair.recent = pair.recent.moved(consumed, produced, min(1.0, seconds / RECENT_S))
-        longer_s = min(LONGER_S, max(RECENT_S, (now_ms - pair.since_ms) / 1000))
+        longer_s = min(LONGER_S, max(RECENT_S, (now_ms - pair.watched_ms) / 1000))
         pair.longer = pair.longer.moved(consumed, produced, min(1.0, seconds / longer_s))
 
-    def _judge(self, pair: Pair, now_ms: int) -> None:
+    def _owned(self, pair: Pair, now_ms: int) -> Owned:
+        """Return what is known of the partitions that members own without a commit."""
+        observed = self._observed
+        slots = observed.topics[pair.topic].slots if pair.topic in observed.topics else {}
+        places = [(slots[each], end) for each, end in pair.uncommitted.items() if each in slots]
+        arrived = sum(max(0, observed.ends[slot] - end) for slot, end in places)
+        before_ms = 0 if pair.owned is None else pair.owned.arrived_ms
+        return Owned(
+            partitions=len(places),
+            at_most=sum(observed.ends[slot] - observed.starts[slot] for slot, _end in places),
+            arrived=arrived,
+            arrived_ms=(before_ms or now_ms) if arrived else 0,
+        )
+
+    def _judge(self, pair: Pair, group: Group, now_ms: int) -> None:
+        before = pair.verdict
+        rule, since_ms = self._worst_rule(pair, group, now_ms)
+        if rule is SILENT and not group.has_members:
+            # The client that committed without joining the group is gone, in all of its topics.
+            group.give_up()
+            self._observed.moved_pairs.update(group.pairs.values())
+            rule, since_ms = self._worst_rule(pair, group, now_ms)
+        pair.verdict, pair.rule = rule.verdict, rule.key
+        if pair.verdict is not before or not pair.verdict_ms:
+            pair.verdict_ms = now_ms
+        pair.since_ms = since_ms or pair.verdict_ms
+
+    def _worst_rule(
+        self, pair: Pair, group: Group, now_ms: int
+    ) -> tuple[Rule[Evidence] | Rule[Owned], int]:
+        """Return the rule of the worst partition, and since when it holds; 0 if it does not say."""
+        history, reader = pair.history, group.reader
         is_loss = is_loss_ahead(
             pair.eta,
             lag=pair.lag,
             lag_ms=lag_ms(pair, now_ms),
             retention_ms=self._retention.get(pair.topic, self._default_retention),
         )
-        pair.verdict, pair.worst_partition = Verdict.OK, -1
-        history = pair.history
-        for partition in history.lagging() if is_loss else history.suspects(now_ms):
-            evidence = history.evidence(partition, is_loss_ahead=is_loss)
-            verdict = judge(evidence, now_ms).verdict
-            if SEVERITY[verdict] > SEVERITY[pair.verdict]:
-                pair.verdict, pair.worst_partition = verdict, partition
+        fine = AT_END if pair.lag else CAUGHT_UP
+        found: Rule[Evidence] | Rule[Owned] = fine if reader.is_there else VACANT
+        since_ms, severity, pair.worst_partition = 0, -1, -1
+        is_each = is_loss or not reader.is_there
+        for partition in history.lagging() if is_each else history.suspects(now_ms):
+            evidence = history.evidence(partition, reader=reader, is_loss_ahead=is_loss)
+            rule = judge(evidence, now_ms)
+            if SEVERITY[rule.verdict] > severity:
+                found, severity = rule, SEVERITY[rule.verdict]
+                since_ms = rule.since_ms(evidence)
+                pair.worst_partition = partition
+        if pair.owned is not None and reader.is_there:
+            worse = judge_owned(pair.owned, now_ms)
+            if worse is not None and SEVERITY[worse.verdict] > SEVERITY[found.verdict]:
+                found, since_ms, pair.worst_partition = worse, worse.since_ms(pair.owned), -1
+        return found, since_ms
 
     # --- timestamps of unread records -------------------------------------------------------------
 
@@ -199,21 +271,45 @@ class Lags:
                 self._observed.moved_pairs.add(pair)
 
 
+def is_waiting(pair: Pair) -> bool:
+    """Tell whether something waits, or may wait, so that silence says something."""
+    return bool(pair.lag or pair.unknown or pair.uncommitted)
+
+
 def lag_ms(pair: Pair, now_ms: int) -> int | None:
     """Return the age of the oldest unread record; None if it is unknown."""
     if not pair.lag:
-        return None if pair.unknown else 0
+        return None if pair.unknown or pair.uncommitted else 0
     return max(0, now_ms - pair.written_ms) if pair.written_ms else None
 
 
-def group_verdict(group: Group) -> Verdict:
-    return worst(pair.verdict for pair in group.pairs.values())
+def judge_group(group: Group, now_ms: int) -> None:
+    """Set the verdict of a group: that of its worst topic, or one about its members."""
+    before = group.verdict
+    rebalances = group.rebalances
+    rebalances.look(now_ms)
+    group.judged_ms = now_ms
+    worst = max(group.pairs.values(), key=lambda pair: SEVERITY[pair.verdict], default=None)
+    if worst is not None:
+        group.verdict, group.rule, group.since_ms = worst.verdict, worst.rule, worst.since_ms
+    else:
+        rule = UNASSIGNED if group.has_members else EMPTY
+        group.verdict, group.rule, group.since_ms = rule.verdict, rule.key, group.gone_ms
+    is_active = group.has_members or (group.gone_ms and now_ms - group.gone_ms < VACANT_MS)
+    if rebalances.since_ms and is_active and SEVERITY[REBALANCES.verdict] > SEVERITY[group.verdict]:
+        group.verdict, group.rule = REBALANCES.verdict, REBALANCES.key
+        group.since_ms = rebalances.since_ms
+    if group.verdict is not before or not group.verdict_ms:
+        group.verdict_ms = now_ms
+    group.since_ms = group.since_ms or group.verdict_ms
 
 
 def group_eta(group: Group) -> Eta | None:
     """Return when the slowest topic of a group will have caught up; None if one never does."""
     found: list[Eta] = []
     for pair in group.pairs.values():
+        if not len(pair.history):
+            continue
         if pair.eta is None:
             return None
         found.append(pair.eta)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from console.monitoring.history import History
-from console.monitoring.verdicts import Eta, Rates, Verdict
+from console.monitoring.groups import Group, Pair
 
 # Twice the size of the largest supported cluster; the rest is dropped, and the snapshot says that
 # it was cut.
@@ -41,65 +40,6 @@ class Topic:
         self.records = 0
         self.bytes_in = 0
         self.bytes_out = 0
-
-
-class Pair:
-    """A pair of group and topic."""
-
-    __slots__ = (
-        *(
-            "eta",
-            "group",
-            "history",
-            "lag",
-            "longer",
-            "looked_ms",
-            "is_queued",
-            "recent",
-        ),
-        *(
-            "read_ms",
-            "since_ms",
-            "sums",
-            "topic",
-            "unknown",
-            "verdict",
-            "worst_partition",
-            "written_ms",
-        ),
-    )
-
-    def __init__(self, group: str, topic: str) -> None:
-        self.group = group
-        self.topic = topic
-        self.history = History()
-        self.looked_ms = 0  # the time of the last look
-        self.is_queued = False  # a look is scheduled even without changes
-        self.sums: tuple[int, int] | None = None  # committed offsets, end offsets
-        self.lag = 0
-        self.unknown = 0
-        self.verdict = Verdict.UNKNOWN
-        self.worst_partition = -1
-        self.recent: Rates | None = None
-        self.longer: Rates | None = None
-        self.read_ms = 0  # when the group was last seen to read
-        self.since_ms = 0  # when the longer average began
-        self.eta: Eta | None = None
-        # The timestamp of the oldest unread record; 0 if unknown.
-        self.written_ms = 0
-
-
-class Group:
-    """A group as its coordinator reports it, with its committed offsets."""
-
-    __slots__ = ("members", "name", "owner", "pairs", "row")
-
-    def __init__(self, name: str, owner: int) -> None:
-        self.name = name
-        self.owner = owner
-        self.row: Row = (name, "", "", 0, 0, 0)
-        self.pairs: dict[str, Pair] = {}
-        self.members: dict[str, Row] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,15 +93,21 @@ class Observed:
         # Topics and pairs whose offsets moved; the evaluation empties the sets.
         self.moved_topics: set[str] = set()
         self.moved_pairs: set[Pair] = set()
+        # Groups whose members or commits have come or gone, and those that own unknown partitions.
+        self.moved_members: set[str] = set()
+        # Groups that have rebalanced lately.
+        self.restless: set[str] = set()
         # By topic, then by group.
         self.readers: dict[str, dict[str, Pair]] = {}
         # Places in the columns that were reused for another partition; the sampler empties it.
         self.taken_over: set[int] = set()
         self._free: list[int] = []
+        self._now_ms = 0  # the time of the answer that is taken
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> None:
         """Apply one answer of a broker's feed."""
         view = self.brokers.setdefault(broker_id, BrokerView(id=broker_id))
+        self._now_ms = now_ms
         view.answered_ms, view.failure = now_ms, ""
         view.totals = told.get("totals", {})
         view.bucket_bounds_ms = told.get("bucket_bounds_ms", ())
@@ -188,6 +134,44 @@ class Observed:
             for index, slot in topic.slots.items():
                 yield topic.name, index, slot
 
+    def settle_owned(self) -> None:
+        """Find the partitions that members own without a commit, in groups where they changed."""
+        names, self.moved_members = self.moved_members, set()
+        for name in names:
+            group = self.groups.get(name)
+            if group is not None and not self._settle(group):
+                self.moved_members.add(name)
+
+    def _settle(self, group: Group) -> bool:
+        """Settle one group; return whether the topics that it owns are known."""
+        owned: dict[str, set[int]] = {}
+        for row in group.members.values():
+            for topic, partitions in row[5]:
+                owned.setdefault(topic, set()).update(partitions)
+        if group.members and not owned:
+            # It rebalances, or has nothing to own: what it has not committed stays so meanwhile.
+            return True
+        self.touched_groups.add(group.name)
+        group.owned = sum(map(len, owned.values()))
+        is_known = True
+        for topic in owned.keys() | group.pairs.keys():
+            slots = self.topics[topic].slots if topic in self.topics else {}
+            partitions = owned.get(topic, set())
+            is_known = is_known and partitions <= slots.keys()
+            history = group.pairs[topic].history if topic in group.pairs else ()
+            missing = [each for each in partitions if each in slots and each not in history]
+            if not missing and topic not in group.pairs:
+                continue
+            pair = self._pair(group, topic)
+            before = pair.uncommitted
+            if missing or before:
+                pair.uncommitted = {
+                    each: before.get(each, self.ends[slots[each]]) for each in sorted(missing)
+                }
+                self.moved_pairs.add(pair)
+                self._drop_if_empty(group, pair)
+        return is_known
+
     # --- one broker's answer -------------------------------------------------------------------
 
     def _take_snapshot(self, view: BrokerView, told: Mapping[str, Any]) -> None:
@@ -203,6 +187,7 @@ class Observed:
             if group.owner == view.id:
                 self.members -= len(group.members)
                 group.members = {}
+                self.moved_members.add(group.name)
         if view.run != told.get("run", ""):
             # Counters of another run started at zero.
             view.topic_bytes = {}
@@ -225,6 +210,7 @@ class Observed:
             found = self.groups.get(name)
             if found is not None and found.members.pop(member, None) is not None:
                 self.members -= 1
+                self.moved_members.add(name)
         for client in step.get("gone_clients", ()):
             view.clients.pop(client, None)
         for topic in step.get("gone_topics", ()):
@@ -237,7 +223,10 @@ class Observed:
         for row in told.get("groups", ()):
             group = self._group(row[0], view.id)
             if group is not None:
-                group.owner, group.row = view.id, row
+                if group.take(row, (view.id, view.run), self._now_ms):
+                    self.moved_pairs.update(group.pairs.values())
+                if not group.rebalances.is_quiet:
+                    self.restless.add(group.name)
         for row in told.get("commits", ()):
             self._take_commit(view.id, row)
         for row in told.get("members", ()):
@@ -275,17 +264,18 @@ class Observed:
         if group is None:
             return
         group.owner = broker_id
-        pair = group.pairs.get(row[1])
-        if pair is None:
-            pair = group.pairs[row[1]] = Pair(group.name, row[1])
-            self.readers.setdefault(pair.topic, {})[group.name] = pair
-        before = len(pair.history)
-        if self.commits >= MAX_COMMITS and row[2] not in set(pair.history.partitions()):
+        pair = self._pair(group, row[1])
+        is_known = row[2] in pair.history
+        if self.commits >= MAX_COMMITS and not is_known:
             self.is_cut = True
             return
-        pair.history.commit(row[2], committed=row[3], commit_ms=row[5])
+        is_forward = not is_known or row[3] > pair.history.committed(row[2])[0]
+        if group.take_commit(row[5], is_forward=is_forward, now_ms=self._now_ms):
+            self.moved_pairs.update(group.pairs.values())
+        pair.history.commit(row[2], committed=row[3], commit_ms=row[5], is_reading=group.is_read)
+        pair.uncommitted.pop(row[2], None)
         self.moved_pairs.add(pair)
-        self.commits += len(pair.history) - before
+        self.commits += not is_known
 
     def _take_member(self, broker_id: int, row: Row) -> None:
         group = self._group(row[0], broker_id)
@@ -294,6 +284,7 @@ class Observed:
             return
         self.members += row[1] not in group.members
         group.members[row[1]] = row
+        self.moved_members.add(group.name)
 
     def _take_topic_bytes(self, view: BrokerView, row: Row) -> None:
         name, bytes_in, bytes_out = row[:3]
@@ -310,9 +301,16 @@ class Observed:
             if len(self.groups) >= MAX_GROUPS:
                 self.is_cut = True
                 return None
-            group = self.groups[name] = Group(name, broker_id)
+            group = self.groups[name] = Group(name, broker_id, self._now_ms)
         self.touched_groups.add(name)
         return group
+
+    def _pair(self, group: Group, topic: str) -> Pair:
+        pair = group.pairs.get(topic)
+        if pair is None:
+            pair = group.pairs[topic] = Pair(group.name, topic)
+            self.readers.setdefault(topic, {})[group.name] = pair
+        return pair
 
     def _new_slot(self) -> int | None:
         if self._free:
@@ -374,10 +372,9 @@ class Observed:
         before = len(pair.history)
         pair.history.forget(index)
         self.moved_pairs.add(pair)
+        self.moved_members.add(name)
         self.commits -= before - len(pair.history)
-        if not len(pair.history):
-            del group.pairs[topic]
-            self._drop_reader(name, topic)
+        self._drop_if_empty(group, pair)
 
     def _drop_group(self, group: Group) -> None:
         self.commits -= sum(len(pair.history) for pair in group.pairs.values())
@@ -386,6 +383,11 @@ class Observed:
             self._drop_reader(group.name, topic)
         del self.groups[group.name]
         self.touched_groups.add(group.name)
+
+    def _drop_if_empty(self, group: Group, pair: Pair) -> None:
+        if pair.is_empty:
+            del group.pairs[pair.topic]
+            self._drop_reader(group.name, pair.topic)
 
     def _drop_reader(self, group: str, topic: str) -> None:
         readers = self.readers[topic]

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ from console.monitoring.tables import (
     TopicRow,
     pair_key,
 )
-from console.monitoring.verdicts import Verdict
+from console.monitoring.verdicts import ALARMS, Verdict
 
 FOLLOW_SECONDS: Final = 1.0
 DEADLINE_SECONDS: Final = 2.0
@@ -42,8 +42,8 @@ MAX_REASON: Final = 300
 METRICS: Final = {kind.name: kind.metrics for kind in KINDS.values()}
 # The index of the verdict in a group's row.
 VERDICT: Final = [field.name for field in fields(GroupRow)].index("verdict")
-# Verdicts that need no attention.
-CALM: Final = frozenset({Verdict.OK.value, Verdict.UNKNOWN.value})
+# Verdicts that need attention, as rows have them.
+HURT: Final = frozenset(verdict.value for verdict in ALARMS)
 # The fields of a snapshot beside its tables.
 HEAD: Final = ("cluster_id", "ms", "told_ms", "offline_partitions", "is_cut")
 
@@ -106,7 +106,7 @@ class Snapshot:
     def groups_in_trouble(self) -> list[GroupRow]:
         """Return the groups that need attention, without creating values of the others."""
         rows = self.tables.get("groups", {}).values()
-        return [GroupRow(*row) for row in rows if row[VERDICT] not in CALM]
+        return [GroupRow(*row) for row in rows if row[VERDICT] in HURT]
 
     def group(self, name: str) -> GroupRow | None:
         row = self.tables.get("groups", {}).get(name)
@@ -120,10 +120,15 @@ class Snapshot:
         """Return how many groups have each verdict, without creating values of the groups."""
         return Counter(row[VERDICT] for row in self.tables.get("groups", {}).values())
 
+    def verdicts_of(self, names: Container[str]) -> Iterator[Verdict]:
+        """Return the verdict of each group whose name is in the set."""
+        rows = self.tables.get("groups", {}).items()
+        return (Verdict(row[VERDICT]) for name, row in rows if name in names)
+
     @property
     def groups_in_need(self) -> int:
         """Return how many groups need attention."""
-        return sum(count for verdict, count in self.verdicts().items() if verdict not in CALM)
+        return sum(count for verdict, count in self.verdicts().items() if verdict in HURT)
 
     def pairs_of(self, group: str) -> list[PairRow]:
         """Return a group in each of its topics."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from console.monitoring.verdicts import Verdict
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,11 @@ class LagRow:
     oldest_ms: int  # the timestamp of the oldest unread record; 0 if unknown
     eta_low_s: float | None  # None: it does not catch up
     eta_high_s: float | None  # None beside a low end: at its longer-term rate, it never does
+    rule: str  # the key of the rule that gave the verdict
+    since_ms: int  # since when the verdict is true, or since when it was seen to be
+    # Partitions that members own without a commit, and the records in them.
+    uncommitted: int
+    at_most: int
 
     @property
     def verdict_value(self) -> Verdict:
@@ -69,8 +74,11 @@ class GroupRow(LagRow):
     state: str
     epoch: int
     members: int
-    rebalances: int
+    rebalances: int  # that are known: those of its coordinator, and those of the ones after it
     topics: int
+    owned: int  # partitions of its members
+    recent_rebalances: int  # of the last minutes
+    counted_since_ms: int  # since when its rebalances are counted over moves of its coordinator
 
 
 @dataclass(frozen=True, slots=True)

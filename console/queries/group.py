@@ -8,14 +8,26 @@ from typing import Final
 
 from console import durations, group_names
 from console.monitoring.tables import GroupRow, PairRow
-from console.monitoring.verdicts import SEVERITY
+from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
 from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
 from console.queries.groups import aged_at_ms, told_at, visible
-from console.queries.lag import KEEPS_UP, MARKS, NEVER, Mark, eta_words, lag_seconds
-from console.queries.reading import Reading, last_good
+from console.queries.lag import (
+    KEEPS_UP,
+    NEVER,
+    NOT_KNOWN,
+    Mark,
+    eta_words,
+    lag_seconds,
+    lag_words,
+    mark_of,
+    owned_words,
+    rebalance_words,
+    since_of,
+)
+from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Names, Resource, Rights
 from gateway.access.operations import Kind, Operation
 from gateway.kafka import shown_names
@@ -54,8 +66,7 @@ class TopicLine:
 
     name: str
     mark: Mark
-    lag: int
-    unknown: int
+    lag: str
     lag_time: str
     eta: str
     committed: int  # partitions with a committed offset
@@ -92,6 +103,11 @@ class GroupPage:
     row: GroupRow | None = None
     mark: Mark | None = None
     sentence: str = ""
+    bounds: str = ""  # of what is not known
+    rebalances: str = ""
+    counted_since: datetime | None = None
+    since: datetime | None = None  # of the verdict
+    lag: str = ""
     lag_time: str = ""
     eta: str = ""
     topics: tuple[TopicLine, ...] = ()
@@ -163,8 +179,13 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         nothing,
         told_at=told,
         row=row,
-        mark=MARKS[row.verdict_value],
+        mark=mark_of(row),
+        since=since_of(row),
         sentence=_sentence(row, at_ms),
+        bounds=owned_words(row),
+        rebalances=rebalance_words(row),
+        counted_since=moment(row.counted_since_ms / 1000) if row.counted_since_ms else None,
+        lag=lag_words(row),
         lag_time="" if seconds is None else durations.span(seconds),
         eta=eta_words(row, seconds),
         topics=lines,
@@ -249,9 +270,8 @@ def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
     seconds = lag_seconds(pair, at_ms)
     return TopicLine(
         name=pair.topic,
-        mark=MARKS[pair.verdict_value],
-        lag=pair.lag,
-        unknown=pair.unknown,
+        mark=mark_of(pair),
+        lag=lag_words(pair),
         lag_time="" if seconds is None else durations.span(seconds),
         eta=eta_words(pair, seconds),
         committed=pair.partitions,
@@ -262,13 +282,25 @@ def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
 def _sentence(row: GroupRow, at_ms: int) -> str:
     """Return how far a group is behind, and whether it will catch up."""
     if not row.lag:
-        return "How far it is behind is not known" if row.unknown else "Caught up: nothing waits"
+        if row.uncommitted:
+            return "How far it is behind is not known: it has not committed"
+        if row.unknown:
+            return "How far it is behind is not known"
+        if not row.topics:
+            return "Nothing is committed"
+        if row.verdict_value is Verdict.NO_MEMBERS:
+            return "Nothing reads it, and nothing waits"
+        return "Caught up: nothing waits"
     records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"
     seconds = lag_seconds(row, at_ms)
     behind = f"{records} behind"
     if seconds is not None:
         behind = f"{durations.span(seconds)} behind: {records} wait{'s' if row.lag == 1 else ''}"
     words = eta_words(row, seconds)
+    if row.verdict_value is Verdict.NO_MEMBERS or not row.members:
+        return f"{behind}, and it has no members"
+    if words in {"", NOT_KNOWN}:
+        return behind
     is_sentence = words in {NEVER, KEEPS_UP}
     return f"{behind}, and it {words}" if is_sentence else f"{behind}, caught up in {words}"
 

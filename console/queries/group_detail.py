@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from console.monitoring.verdicts import SINCE, Verdict
-from console.queries.lag import MARKS, Mark
+from console.queries.lag import MARKS, REASONS, Mark
 from console.queries.reading import moment
 from gateway.access.grants import Names
 from gateway.kafka.shown_names import shown
@@ -35,10 +35,11 @@ class Pages:
 class PartitionLine:
     topic: str
     partition: int
-    committed: int
+    committed: int | None  # None if nothing was committed
     end: int | None
     lag: int | None
-    committed_at: datetime
+    at_most: int  # records in the partition
+    committed_at: datetime | None
     mark: Mark
     owner: str  # the client id of the owner, or empty
     owner_id: str
@@ -58,6 +59,7 @@ class Cell:
 
     is_owned: bool
     lag: int | None = None  # None if nothing is committed
+    at_most: int = 0  # records in the partition
     mark: Mark | None = None
 
 
@@ -86,7 +88,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Records per second in one topic, averages of the last seconds; None: not known yet."""
+    """Records per second in one topic, averages of the last minutes; None: not known."""
 
     consumed: float | None
     produced: float | None
@@ -161,15 +163,16 @@ def _pages(key: str, page: int, shown: int, total: int, link: Link) -> Pages:
 
 
 def _partition(row: Sequence[Any], clients: Mapping[str, str]) -> PartitionLine:
-    topic, partition, committed, end, lag, commit_ms, verdict, owner, rate = row
+    topic, partition, committed, end, lag, commit_ms, verdict, owner, rate, rule, at_most = row
     return PartitionLine(
         topic=topic,
         partition=partition,
         committed=committed,
         end=end,
         lag=lag,
-        committed_at=moment(commit_ms / 1000),
-        mark=MARKS[Verdict(verdict)],
+        at_most=at_most,
+        committed_at=None if commit_ms is None else moment(commit_ms / 1000),
+        mark=REASONS.get(rule, MARKS[Verdict(verdict)]),
         owner=shown(clients.get(owner, "")),
         owner_id=shown(owner) if owner else "",
         rate=rate,
@@ -177,10 +180,10 @@ def _partition(row: Sequence[Any], clients: Mapping[str, str]) -> PartitionLine:
 
 
 def _cause(row: Sequence[Any], seen: Names) -> Cause:
-    topic, _partitions, _consumed, _produced, worst, since_ms, verdict = row
+    topic, _partitions, _consumed, _produced, worst, since_ms, rule = row
     return Cause(
         place=f"{topic}-{worst}" if topic in seen else UNSEEN,
-        words=SINCE[Verdict(verdict)].words,
+        words=SINCE.get(rule) or "since",
         since=moment(since_ms / 1000) if since_ms else None,
     )
 
@@ -232,7 +235,9 @@ def _heads(told: Mapping[str, Any], seen: Names) -> tuple[Head, ...]:
 
 def _cells(told: Mapping[str, Any]) -> dict[Place, Cell]:
     return {
-        (row[0], row[1]): Cell(is_owned=True, lag=row[4], mark=MARKS[Verdict(row[6])])
+        (row[0], row[1]): Cell(
+            is_owned=True, lag=row[4], at_most=row[10], mark=MARKS[Verdict(row[6])]
+        )
         for row in told["partitions"]
     }
 

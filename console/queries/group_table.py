@@ -53,6 +53,7 @@ class Order:
 ORDERS: Final[Mapping[str, Order]] = {
     WORST: Order(
         title="Verdict",
+        unit="since",
         key=lambda row: (SEVERITY[row.verdict_value], -_age(row), row.lag),
         is_falling_first=True,
     ),

@@ -21,7 +21,7 @@ from console.queries.group_table import (
     narrowed,
 )
 from console.queries.kept import Kept
-from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
+from console.queries.lag import Mark, eta_words, lag_seconds, lag_words, mark_of, since_of
 from console.queries.live import Live
 from console.queries.reading import Reading, last_good, moment
 from console.queries.recent import Samples, recent, trend
@@ -38,7 +38,8 @@ class GroupLine:
     name: str  # for display
     link: str
     mark: Mark
-    lag: int
+    since: datetime | None  # of the verdict
+    lag: str
     unknown: int
     lag_time: str  # empty if unknown
     eta: str
@@ -166,8 +167,9 @@ def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> Group
     return GroupLine(
         name=shown_names.shown(row.name),
         link=group_names.link(cluster_id, row.name),
-        mark=MARKS[row.verdict_value],
-        lag=row.lag,
+        mark=mark_of(row),
+        since=since_of(row),
+        lag=lag_words(row),
         unknown=row.unknown,
         lag_time="" if seconds is None else durations.span(seconds),
         eta=eta_words(row, seconds),

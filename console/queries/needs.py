@@ -22,7 +22,15 @@ from console.queries.connector_states import (
     RETRYING,
     Trouble,
 )
-from console.queries.lag import MARKS, eta_words, lag_seconds
+from console.queries.lag import (
+    MARKS,
+    NOT_KNOWN,
+    eta_words,
+    lag_seconds,
+    mark_of,
+    owned_words,
+    rebalance_words,
+)
 from console.queries.links import link
 from console.queries.live import Live
 from gateway.kafka import shown_names
@@ -53,17 +61,19 @@ class Rank(IntEnum):
     DISK_FULL = 6
     COLLECTOR = 7
     SILENT = 8
-    STOPPED = 9
-    STALLED = 10
-    CONNECTOR = 11
-    DISK_LOW = 12
-    LOOP = 13
-    RETRYING = 14
-    REWOUND = 15
-    SLOW = 16
-    MORE_GROUPS = 17
-    MORE_CONNECTORS = 18
-    CUT = 19
+    REBALANCING = 9
+    STOPPED = 10
+    STALLED = 11
+    CONNECTOR = 12
+    DISK_LOW = 13
+    LOOP = 14
+    RETRYING = 15
+    REWOUND = 16
+    UNCOMMITTED = 17
+    FALLING_BEHIND = 18
+    MORE_GROUPS = 19
+    MORE_CONNECTORS = 20
+    CUT = 21
 
 
 # By the word of a broker's state; the other states need no attention, or end without it.
@@ -86,18 +96,22 @@ BROKER_NEEDS: Final = {
 }
 GROUP_RANKS: Final = {
     Verdict.LOSS_AHEAD: Rank.LOSS_AHEAD,
+    Verdict.REBALANCING: Rank.REBALANCING,
     Verdict.STOPPED: Rank.STOPPED,
     Verdict.STALLED: Rank.STALLED,
     Verdict.REWOUND: Rank.REWOUND,
-    Verdict.SLOW: Rank.SLOW,
+    Verdict.UNCOMMITTED: Rank.UNCOMMITTED,
+    Verdict.FALLING_BEHIND: Rank.FALLING_BEHIND,
 }
 # The text of a verdict, behind the name of the group.
 GROUP_WORDS: Final = {
     Verdict.LOSS_AHEAD: "is about to lose records that it has not read",
+    Verdict.REBALANCING: "rebalances again and again",
     Verdict.STOPPED: "commits no more while records wait",
     Verdict.STALLED: "commits, but gets no further",
     Verdict.REWOUND: "was set back and reads again",
-    Verdict.SLOW: "falls behind",
+    Verdict.UNCOMMITTED: "owns partitions without committing in them",
+    Verdict.FALLING_BEHIND: "falls behind",
 }
 
 
@@ -105,7 +119,7 @@ GROUP_WORDS: Final = {
 GROUP_CAUSES: Final = {
     Verdict.LOSS_AHEAD: " Retention deletes unread records before the group reaches them.",
     Verdict.STALLED: " A record that its consumer cannot get past is the usual cause.",
-    Verdict.SLOW: " It reads, and the lag never falls.",
+    Verdict.FALLING_BEHIND: " It reads less than arrives.",
 }
 
 
@@ -355,26 +369,42 @@ def _of_broker(
 
 def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
     verdict = row.verdict_value
-    mark = MARKS[verdict]
-    waiting = f"{row.lag:,} record{'s wait' if row.lag != 1 else ' waits'}"
+    mark = mark_of(row)
     seconds = lag_seconds(row, told_ms)
-    oldest = "" if seconds is None else f", the oldest for {durations.span(seconds)}"
     eta = eta_words(row, seconds)
+    said = (
+        _waiting(row, seconds) + GROUP_CAUSES.get(verdict, ""),
+        owned_words(row),
+        rebalance_words(row),
+        _members(row) + _forecast(eta),
+    )
     return Need(
         rank=GROUP_RANKS[verdict],
         state=mark.state,
         word=mark.word,
-        sentence=f"Group {shown_names.shown(row.name)} {GROUP_WORDS[verdict]}",
-        cause=f"{waiting}{oldest}.{GROUP_CAUSES.get(verdict, '')} {_members(row)}"
-        f"{_forecast(verdict, eta)}",
+        sentence=f"Group {shown_names.shown(row.name)} {_does(row)}",
+        cause=" ".join(part.strip() for part in said if part),
         link=group_names.link(cluster_id, row.name),
         link_text="See the group",
     )
 
 
+def _does(row: GroupRow) -> str:
+    if row.verdict_value is Verdict.STOPPED and not row.members:
+        return "has no members while records wait"
+    return GROUP_WORDS[row.verdict_value]
+
+
+def _waiting(row: GroupRow, seconds: float | None) -> str:
+    if not row.lag:
+        return ""
+    oldest = "" if seconds is None else f", the oldest for {durations.span(seconds)}"
+    return f"{row.lag:,} record{'s wait' if row.lag != 1 else ' waits'}{oldest}."
+
+
 def _members(row: GroupRow) -> str:
     if not row.members:
-        return "Nobody is in it: start its consumers, or reset or delete the group."
+        return "It has no members: start its consumers, or reset or delete the group."
     members = f"{row.members:,} member{'s' if row.members != 1 else ''}"
     if row.verdict_value is Verdict.STOPPED:
         works = "it still works" if row.members == 1 else "they still work"
@@ -382,8 +412,8 @@ def _members(row: GroupRow) -> str:
     return f"It has {members}."
 
 
-def _forecast(verdict: Verdict, eta: str) -> str:
+def _forecast(eta: str) -> str:
     """Return when the group will have caught up, unless it makes no progress."""
-    if verdict in {Verdict.STOPPED, Verdict.STALLED} or not eta:
+    if not eta or eta == NOT_KNOWN:
         return ""
     return f" It {eta} at this rate." if eta.startswith("does") else f" It catches up in {eta}."

@@ -14,10 +14,13 @@ from console.queries import needs
 from console.queries.brokers import BrokerRow, may_view, rows_of
 from console.queries.charts import Chart
 from console.queries.connect import troubled
+from console.queries.connect import visible as visible_connectors
+from console.queries.fine import Seen, fine_words
 from console.queries.frame import Frame, frame
 from console.queries.groups import visible
 from console.queries.needs import Need
 from console.queries.reading import Reading, last_good, moment
+from console.queries.topic_table import visible_names
 from console.queries.topics import visible as visible_topics
 from gateway.access.grants import Rights
 
@@ -55,6 +58,9 @@ class Overview:
     bootstrap: tuple[str, ...] = ()
     brokers: tuple[BrokerRow, ...] = ()
     needs: tuple[Need, ...] = ()
+    # Where nothing needs attention: what is fine, and whether the user may see anything at all.
+    fine: str = ""
+    sees_nothing: bool = False
     more_needs: int = 0
     events: tuple[Event, ...] = ()
     charts: tuple[Chart, ...] = ()
@@ -77,6 +83,7 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
     has_brokers = may_view(rights, shown)
     brokers = rows_of(shown, around) if has_brokers else []
     found = _needs(around, brokers, rights, now_s)
+    seen = _seen(rights, shown, has_brokers=has_brokers)
     return Overview(
         frame=around,
         is_whole=around.sees_all,
@@ -85,9 +92,20 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
         brokers=tuple(brokers),
         needs=tuple(found[:MAX_NEEDS]),
         more_needs=max(0, len(found) - MAX_NEEDS),
+        fine="" if found else fine_words(seen, around.live.snapshot.verdicts_of(seen.groups)),
+        sees_nothing=seen.is_nothing,
         # Changes name topics, groups and users that the user may not see.
         events=_events(shown) if around.sees_all else (),
         charts=_charts(shown) if has_brokers else (),
+    )
+
+
+def _seen(rights: Rights, cluster_id: str, *, has_brokers: bool) -> Seen:
+    return Seen(
+        has_brokers=has_brokers,
+        topics=visible_names(rights, cluster_id),
+        groups=visible(rights, cluster_id),
+        connectors=visible_connectors(rights, cluster_id),
     )
 
 

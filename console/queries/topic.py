@@ -22,7 +22,7 @@ from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
 from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
-from console.queries.lag import MARKS, Mark, eta_words, lag_seconds
+from console.queries.lag import MARKS, Mark, eta_words, lag_seconds, lag_words, mark_of
 from console.queries.live import Live
 from console.queries.reading import Reading, last_good
 from console.queries.sparks import spark
@@ -63,7 +63,7 @@ class ConsumerRow:
     group: str
     link: str
     mark: Mark
-    lag: int
+    lag: str
     behind: str  # the age of the oldest unread record, in words
     eta: str
     state: str
@@ -352,8 +352,8 @@ def _consumer_row(
     return ConsumerRow(
         group=shown_names.shown(pair.group),
         link=group_names.link(cluster_id, pair.group),
-        mark=MARKS[pair.verdict_value],
-        lag=pair.lag,
+        mark=mark_of(pair),
+        lag=lag_words(pair),
         behind="" if seconds is None else durations.span(seconds),
         eta=eta_words(pair, seconds),
         state="" if group is None else group.state,

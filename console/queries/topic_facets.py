@@ -11,12 +11,11 @@ from typing import Any, Final
 from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.controlplane.selectors import TopicSummary
 from console.monitoring.tables import TopicRow
-from console.monitoring.verdicts import SEVERITY, Verdict
+from console.monitoring.verdicts import ALARMS, SEVERITY, Verdict
 from console.queries.lag import MARKS
 
 # A topic's row of the mirror's table.
 Row = Sequence[Any]
-LAGGING: Final = frozenset(v for v, mark in MARKS.items() if mark.state in {"warn", "bad"})
 # Worse than any verdict in the order by health.
 LEADERLESS: Final = 2 * len(SEVERITY)
 
@@ -48,7 +47,7 @@ class Topic:
 
     @property
     def is_lagging(self) -> bool:
-        return self.verdict in LAGGING
+        return self.verdict in ALARMS
 
     @property
     def is_fine(self) -> bool:
@@ -87,7 +86,7 @@ class Topic:
         if self.stored is not None and self.stored.leaderless:
             return "bad", f"{self.stored.leaderless} without leader"
         verdict = self.verdict
-        if verdict is not None and verdict in LAGGING:
+        if verdict is not None and verdict in ALARMS:
             return MARKS[verdict].state, MARKS[verdict].word
         if self.stored is None:
             return "stale", "Not known"
@@ -120,8 +119,7 @@ FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
             Facet(
                 key="lagging",
                 word="Lagging",
-                meaning="A group that reads it is slow, rewound, stalled, stopped, or about to lose"
-                " records.",
+                meaning="A group that has read it needs attention: its verdict says why.",
                 holds=lambda topic: topic.is_lagging,
                 family="health",
             ),

@@ -54,6 +54,10 @@ LAG: Final[Mapping[str, Any]] = {
     "oldest_ms": 0,
     "eta_low_s": 0.0,
     "eta_high_s": 0.0,
+    "rule": "",
+    "since_ms": 0,
+    "uncommitted": 0,
+    "at_most": 0,
 }
 
 
@@ -67,6 +71,9 @@ def group(name: str, **values: Any) -> GroupRow:
         "members": 1,
         "rebalances": 1,
         "topics": 1,
+        "owned": 0,
+        "recent_rebalances": 0,
+        "counted_since_ms": 0,
     }
     return GroupRow(**{**row, **values})
 

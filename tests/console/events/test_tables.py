@@ -54,7 +54,7 @@ def test_health_counts_what_needs_somebody() -> None:
     told.put(
         rows.group("fine"),
         rows.group("new", verdict="unknown"),
-        rows.group("late", verdict="slow"),
+        rows.group("late", verdict="falling behind"),
         rows.group("dead", verdict="stopped"),
         rows.broker(1),
         rows.broker(2, failure="connection refused"),

@@ -54,10 +54,10 @@ def test_an_expression_asks_for_series_and_verdicts_that_exist(expression: str) 
         assert set(words.split("|")) <= {verdict.value for verdict in Verdict}
 
 
-def test_there_are_ten_alerts_that_say_what_to_do() -> None:
+def test_there_are_eleven_alerts_that_say_what_to_do() -> None:
     rules = alerts()
 
-    assert len({rule["alert"] for rule in rules}) == len(rules) == 10
+    assert len({rule["alert"] for rule in rules}) == len(rules) == 11
     for rule in rules:
         assert rule["labels"]["severity"] in {"warning", "critical"}
         assert re.fullmatch(r"\d+[mh]", rule["for"])

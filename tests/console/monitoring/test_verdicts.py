@@ -4,15 +4,16 @@ import pytest
 
 from console.monitoring.history import History
 from console.monitoring.verdicts import (
-    RULES,
+    EVERY_RULE,
     WINDOW_MS,
+    WORDS,
     Eta,
     Rates,
+    Reader,
     Verdict,
     eta,
     is_loss_ahead,
     judge,
-    worst,
 )
 
 T0 = 1_700_000_000_000
@@ -22,7 +23,11 @@ Script = list[tuple[int, int | None, int]]
 
 
 def told(script: Script, *, loss: bool = False) -> Verdict:
-    """Play a script and judge at its last line."""
+    return judged(script, loss=loss)[0]
+
+
+def judged(script: Script, *, loss: bool = False) -> tuple[Verdict, str]:
+    """Play a script and judge at its last line: the verdict, and the key of its rule."""
     history = History()
     committed, commit_ms = script[0][1] or 0, T0
     at = T0
@@ -31,7 +36,8 @@ def told(script: Script, *, loss: bool = False) -> Verdict:
         if offset is not None:
             committed, commit_ms = offset, at
         history.look(0, committed=committed, commit_ms=commit_ms, end=end, now_ms=at)
-    return judge(history.evidence(0, is_loss_ahead=loss), at).verdict
+    rule = judge(history.evidence(0, is_loss_ahead=loss), at)
+    return rule.verdict, rule.key
 
 
 def every(seconds: int, until: int) -> range:
@@ -46,18 +52,69 @@ def test_a_group_that_reached_the_end_within_the_window_is_ok() -> None:
     assert told([(0, 0, 100), (300, 200, 200), (400, 250, 300)]) is Verdict.OK
 
 
-def test_a_group_that_was_first_seen_behind_is_ok_until_it_was_watched_for_a_window() -> None:
-    assert told([(0, 0, 100), (60, None, 200)]) is Verdict.OK
+def test_first_seen_behind_is_unknown_until_its_commits_were_watched() -> None:
+    assert judged([(0, 0, 100), (60, None, 200)]) == (Verdict.UNKNOWN, "watched too short")
 
 
-def test_a_group_that_reads_less_than_is_written_is_slow() -> None:
-    assert told([(s, s * 5, 1000 + s * 10) for s in every(5, 600)]) is Verdict.SLOW
+@pytest.mark.parametrize("commits_every_s", [5, 30, 60, 90])
+def test_lag_that_grows_for_minutes_is_falling_behind_whatever_its_dips(
+    commits_every_s: int,
+) -> None:
+    script: Script = [
+        (s, s * 3 if s % commits_every_s == 0 else None, 1000 + s * 5) for s in every(5, 720)
+    ]
+
+    assert judged(script) == (Verdict.FALLING_BEHIND, "grows")
+    assert told(script[: 120 // 5]) is not Verdict.FALLING_BEHIND
 
 
-def test_a_group_whose_lag_falls_from_time_to_time_is_ok() -> None:
+def test_slow_drift_is_falling_behind_after_some_time() -> None:
+    script: Script = [(s, s * 98 + 37 * (s % 7), 1000 + s * 100) for s in every(5, 1800)]
+
+    assert told(script[: 200 // 5]) is not Verdict.FALLING_BEHIND
+    assert told(script) is Verdict.FALLING_BEHIND
+
+
+def test_lag_that_stays_the_same_is_ok() -> None:
     script: Script = [(s, s * 10 + (s % 20), 2000 + s * 10) for s in every(5, 600)]
 
-    assert told(script) is Verdict.OK
+    assert judged(script) == (Verdict.OK, "steady")
+
+
+def test_end_of_a_rise_is_seen_within_three_minutes() -> None:
+    rise: Script = [(s, s * 5, s * 10) for s in every(5, 600)]
+    fall: Script = [(s, 3000 + (s - 600) * 15, s * 10) for s in range(605, 785, 5)]
+
+    assert told(rise) is Verdict.FALLING_BEHIND
+    assert judged([*rise, *fall]) == (Verdict.CATCHING_UP, "falls")
+
+
+def test_group_that_reads_what_has_waited_is_catching_up_and_not_falling_behind() -> None:
+    before: Script = [(s, s * 10, s * 10) for s in every(5, 300)]
+    after: Script = [(s, 3000 + (s - 900) * 20, s * 10) for s in range(900, 1080, 5)]
+
+    for length in range(2, len(after)):
+        assert told([*before, (600, None, 6000), *after[:length]]) in {
+            Verdict.UNKNOWN,
+            Verdict.CATCHING_UP,
+        }
+
+
+def test_offsets_that_are_set_while_nothing_reads_are_no_progress() -> None:
+    history = History()
+    history.look(0, committed=10, commit_ms=T0, end=10, now_ms=T0)
+    gone = Reader(is_there=False, gone_ms=T0)
+    minutes = 60_000
+    history.look(0, committed=10, commit_ms=T0, end=500, now_ms=T0 + minutes)
+    verdict = judge(history.evidence(0, reader=gone), T0 + minutes).verdict
+    assert verdict is Verdict.NO_MEMBERS
+
+    history.commit(0, committed=300, commit_ms=T0 + 2 * minutes, is_reading=False)
+    history.look(0, committed=300, commit_ms=T0 + 2 * minutes, end=500, now_ms=T0 + 4 * minutes)
+
+    evidence = history.evidence(0, reader=gone)
+    assert (evidence.progress_ms, evidence.pause_ms) == (T0, 0)
+    assert judge(evidence, T0 + 4 * minutes).key == "unread"
 
 
 def test_a_group_that_commits_the_same_offset_again_is_stalled() -> None:
@@ -111,6 +168,11 @@ def test_loss_ahead_comes_before_every_other_verdict() -> None:
     assert told([(0, 0, 100), (600, None, 200)], loss=True) is Verdict.LOSS_AHEAD
 
 
+def test_loss_is_not_ahead_of_a_short_retention_after_a_moment_of_lag() -> None:
+    assert not is_loss_ahead(None, lag=5, lag_ms=1_000, retention_ms=600_000)
+    assert is_loss_ahead(None, lag=5, lag_ms=301_000, retention_ms=600_000)
+
+
 def test_a_partition_whose_end_nobody_tells_is_unknown() -> None:
     history = History()
     history.look(0, committed=5, commit_ms=T0, end=None, now_ms=T0)
@@ -118,14 +180,11 @@ def test_a_partition_whose_end_nobody_tells_is_unknown() -> None:
     assert judge(history.evidence(0), T0 + 10 * WINDOW_MS).verdict is Verdict.UNKNOWN
 
 
-def test_the_worst_part_speaks_for_the_whole() -> None:
-    assert worst([Verdict.OK, Verdict.STOPPED, Verdict.SLOW]) is Verdict.STOPPED
-    assert worst([]) is Verdict.OK
-
-
-def test_every_verdict_has_a_rule_in_words() -> None:
-    assert {rule.verdict for rule in RULES} == set(Verdict)
-    assert all(rule.meaning.endswith(".") for rule in RULES)
+def test_every_verdict_has_rules_that_each_name_one_condition() -> None:
+    assert {rule.verdict for rule in EVERY_RULE} == set(Verdict) == set(WORDS)
+    assert len({rule.key for rule in EVERY_RULE}) == len(EVERY_RULE)
+    assert all(rule.meaning.endswith(".") for rule in EVERY_RULE)
+    assert not any(" or " in rule.meaning for rule in EVERY_RULE if rule.verdict is Verdict.OK)
 
 
 def test_the_time_to_catch_up_is_a_range_of_both_rates() -> None:

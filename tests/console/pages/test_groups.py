@@ -69,7 +69,8 @@ def detail(
 def partition(topic: str, index: int, *, lag: int = 0, owner: str | None = None) -> list[Any]:
     commit_ms = int(time.time() * 1000) - 3_000
     verdict = "stopped" if lag else "ok"
-    return [topic, index, 100, 100 + lag, lag, commit_ms, verdict, owner, 12.5]
+    rule = "no commits" if lag else "caught up"
+    return [topic, index, 100, 100 + lag, lag, commit_ms, verdict, owner, 12.5, rule, 100 + lag]
 
 
 # --- the list --------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def test_groups_stand_worst_first_by_verdict_and_then_by_age(alice: Client, told
         rows.group("fine"),
         rows.group("young", verdict="stopped", lag=900, oldest_ms=now_ms - 10_000),
         rows.group("old", verdict="stopped", lag=5, oldest_ms=now_ms - 250_500),
-        rows.group("slow", verdict="slow", lag=10_000, oldest_ms=now_ms - 900_000),
+        rows.group("slow", verdict="falling behind", lag=10_000, oldest_ms=now_ms - 900_000),
         rows.group("lossy", verdict="data loss ahead", lag=1, oldest_ms=now_ms),
     )
 
@@ -103,20 +104,23 @@ def test_a_row_tells_when_a_group_has_caught_up(alice: Client, told: Told) -> No
     told.put(
         rows.group("soon", lag=9, eta_low_s=240.0, eta_high_s=539.0),
         rows.group("maybe", lag=9, eta_low_s=240.0, eta_high_s=None),
-        rows.group("never", lag=9, eta_low_s=None, eta_high_s=None),
+        rows.group("late", verdict="falling behind", lag=9, eta_low_s=60.0, eta_high_s=90.0),
+        rows.group("open", lag=9, eta_low_s=None, eta_high_s=None),
     )
 
     page = shown_list(alice)
 
-    for text in ("4–9 min", "4 min at best", "does not catch up"):
+    for text in ("4–9 min", "4 min at best", "<td>not known</td>"):
         assert text in page
+    # Only a group that is known to fall behind never catches up.
+    assert page.count("does not catch up") == 1
 
 
 @pytest.mark.parametrize(
     ("query", "names"),
     [
         ({"q": "ILL"}, ["billing"]),
-        ({"verdict": "slow"}, ["mail"]),
+        ({"verdict": "falling behind"}, ["mail"]),
         ({"state": "Empty"}, ["billing"]),
         ({"type": "classic"}, ["mail"]),
         ({"type": "classic", "state": "Empty"}, []),
@@ -133,7 +137,7 @@ def test_a_list_is_narrowed_and_sorted_as_it_is_asked(
 ) -> None:
     cluster_rows.cluster()
     told.put(
-        rows.group("mail", verdict="slow", lag=9, type="classic", members=2),
+        rows.group("mail", verdict="falling behind", lag=9, type="classic", members=2),
         rows.group("billing", state="Empty", members=0),
         rows.group("audit", members=7),
     )
@@ -144,14 +148,16 @@ def test_a_list_is_narrowed_and_sorted_as_it_is_asked(
 def test_facets_count_what_they_would_leave(alice: Client, told: Told) -> None:
     cluster_rows.cluster()
     told.put(
-        rows.group("a", verdict="slow", lag=1), rows.group("b", state="Empty"), rows.group("c")
+        rows.group("a", verdict="falling behind", lag=1),
+        rows.group("b", state="Empty"),
+        rows.group("c"),
     )
 
-    page = shown_list(alice, verdict="slow")
+    page = shown_list(alice, verdict="falling behind")
 
-    assert re.search(r'aria-current="true"[^>]*>Slow <b>1</b>', page)
+    assert re.search(r'aria-current="true"[^>]*>Falling behind <b>1</b>', page)
     assert re.search(r">OK <b>2</b>", page)
-    # Of the slow ones, none is empty.
+    # Of those that fall behind, none is empty.
     assert re.search(r">Stable <b>1</b>", page)
     assert not re.search(r">Empty <b>", page)
 
@@ -247,6 +253,8 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
         rows.group(
             "billing",
             verdict="stopped",
+            rule="no commits",
+            since_ms=now_ms - 240_000,
             lag=1_200,
             oldest_ms=now_ms - 250_500,
             eta_low_s=None,
@@ -257,8 +265,8 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
     )
     told.answers["/group"] = detail(
         topics=[
-            ["audit", 1, 0.0, 0.0, -1, 0, "ok"],
-            ["orders", 4, 0.0, 1480.25, 3, now_ms - 250_000, "stopped"],
+            ["audit", 1, 0.0, 0.0, -1, 0, "caught up"],
+            ["orders", 4, 0.0, 1480.25, 3, now_ms - 250_000, "no commits"],
         ],
         partitions=[
             partition("orders", 3, lag=1_200, owner="m-1"),
@@ -271,7 +279,7 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
     page = alice.get("/group", {"name": "billing"}).content.decode()
 
     for text in (
-        "4 min 10 s behind: 1,200 records wait, and it does not catch up",
+        "4 min 10 s behind: 1,200 records wait</h2>",
         "no commit has come for 2 min",
         "Worst is <b>orders-3</b>: no commit since <time",
         "it reads 0 records/s while 1,480.3 arrive",

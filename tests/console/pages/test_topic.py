@@ -24,10 +24,15 @@ def cluster() -> models.Cluster:
 def tell_of_payments(told: Told) -> None:
     told.put(
         live.topic(
-            "payments", size_bytes=2048, records_per_s=4.0, lag=7, verdict="slow", worst_group="b"
+            "payments",
+            size_bytes=2048,
+            records_per_s=4.0,
+            lag=7,
+            verdict="falling behind",
+            worst_group="b",
         ),
         live.group("b", members=2),
-        live.pair("b", "payments", lag=7, verdict="slow", oldest_ms=live.NOW_MS - 70_000),
+        live.pair("b", "payments", lag=7, verdict="falling behind", oldest_ms=live.NOW_MS - 70_000),
         live.group("a", state="Empty", members=0),
         live.pair("a", "payments", lag=90, verdict="stopped", eta_low_s=None, eta_high_s=None),
     )
@@ -51,7 +56,13 @@ def test_partitions_stand_with_leaders_offsets_and_rates(
 
     page = alice.get(f"/topics/payments?{CLUSTER}").content.decode()
 
-    for text in ("2 × 1 replica", "2 KiB", "4 records/s", "cGF5bWVudHMAAAAAAAAAAA", "Slow"):
+    for text in (
+        "2 × 1 replica",
+        "2 KiB",
+        "4 records/s",
+        "cGF5bWVudHMAAAAAAAAAAA",
+        "Falling behind",
+    ):
         assert text in page
     for cell in (">10<", ">30<", ">20<", "<polyline", " 2.5<", "1 KiB"):
         assert cell in page
@@ -75,7 +86,7 @@ def test_consumers_are_worst_first_with_lag_time_and_forecast(
 
     page = alice.get("/topics/payments?tab=consumers").content.decode()
 
-    assert page.index("Stopped") < page.rindex("Slow")
+    assert page.index("Stopped") < page.rindex("Falling behind")
     for text in ("1 min 10 s", "does not catch up", "Empty"):
         assert text in page
 

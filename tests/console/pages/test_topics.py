@@ -55,7 +55,7 @@ def test_a_collector_that_is_away_leaves_the_list_and_says_so(alice: Client, tol
 def test_names_and_configs_never_become_markup(alice: Client, told: Told) -> None:
     shown = cluster_rows.cluster()
     cluster_rows.topic(shown, "a" * 249, configs={"retention.ms": "<script>"})
-    told.put(live.topic("a" * 249, lag=1, verdict="slow", worst_group="<img src=x>"))
+    told.put(live.topic("a" * 249, lag=1, verdict="falling behind", worst_group="<img src=x>"))
 
     page = alice.get("/topics?facet=<i>&sort=<i>&q=%3Ci%3E").content.decode()
     page += alice.get("/topics").content.decode()

@@ -41,7 +41,7 @@ def of_disks(row: BrokerRow) -> list[Need]:
 
 def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
     told.put(
-        rows.group("late", verdict="slow", lag=900),
+        rows.group("late", verdict="falling behind", lag=900),
         rows.group("dying", verdict="data loss ahead", lag=5),
     )
     told.go_silent()
@@ -57,7 +57,7 @@ def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
 
     assert [need.rank for need in found] == [
         *(Rank.SET_BACK, Rank.BROKER, Rank.NO_LEADER, Rank.AGENT),
-        *(Rank.LOSS_AHEAD, Rank.COLLECTOR, Rank.SLOW),
+        *(Rank.LOSS_AHEAD, Rank.COLLECTOR, Rank.FALLING_BEHIND),
     ]
     assert all(need.link.endswith(f"cluster={CLUSTER_ID}") for need in found)
 
@@ -66,7 +66,7 @@ def test_a_group_is_named_with_its_lag_its_age_and_what_its_verdict_means(told: 
     told.put(
         rows.group(
             "billing",
-            verdict="slow",
+            verdict="falling behind",
             lag=1_204_551,
             oldest_ms=NOW_MS - 250_000,
             members=2,
@@ -79,7 +79,7 @@ def test_a_group_is_named_with_its_lag_its_age_and_what_its_verdict_means(told: 
 
     assert need.sentence == "Group billing falls behind"
     assert need.cause == (
-        "1,204,551 records wait, the oldest for 4 min 10 s. It reads, and the lag never falls."
+        "1,204,551 records wait, the oldest for 4 min 10 s. It reads less than arrives."
         " It has 2 members. It does not catch up at this rate."
     )
     assert need.link == f"/group?name=billing&cluster={CLUSTER_ID}"
@@ -104,7 +104,7 @@ def test_a_group_whose_members_commit_nothing_is_told_where_to_look(told: Told) 
 
 def test_the_worst_groups_are_named_and_the_others_counted(told: Told) -> None:
     for number in range(NAMED_GROUPS + 3):
-        told.put(rows.group(f"late-{number}", verdict="slow", lag=number))
+        told.put(rows.group(f"late-{number}", verdict="falling behind", lag=number))
     told.put(
         rows.group("dead", verdict="stopped", lag=1),
         rows.group("fine"),

@@ -70,13 +70,18 @@ def test_groups_are_found_with_their_verdicts_in_the_order_of_topics(told: Told)
     cluster_rows.cluster()
     for name in ("all-billing", "Billing-eu", "billing", "other"):
         told.put(rows.group(name))
-    told.put(rows.group("billing-late", verdict="slow"))
+    told.put(rows.group("billing-late", verdict="falling behind"))
 
     data = asked("billing").data
 
     assert data is not None
     assert [(hit.text, hit.detail) for hit in data.groups[0].hits] == [
-        *(("billing", "OK"), ("Billing-eu", "OK"), ("billing-late", "Slow"), ("all-billing", "OK")),
+        *(
+            ("billing", "OK"),
+            ("Billing-eu", "OK"),
+            ("billing-late", "Falling behind"),
+            ("all-billing", "OK"),
+        ),
     ]
     assert data.groups[0].hits[0].link == f"/group?name=billing&cluster={cluster_rows.CLUSTER_ID}"
 

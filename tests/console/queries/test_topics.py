@@ -65,7 +65,7 @@ def test_partitions_without_a_leader_are_counted_and_are_worse_than_lag(told: To
 def test_a_group_that_the_user_may_not_see_is_not_named(told: Told) -> None:
     orders = cluster_rows.cluster()
     cluster_rows.topic(orders, "payments")
-    told.put(live.topic("payments", lag=5, verdict="slow", worst_group="billing"))
+    told.put(live.topic("payments", lag=5, verdict="falling behind", worst_group="billing"))
     rights = Rights([Grant(operation=Operation.VIEW, kind=Kind.TOPIC)])
 
     [row] = shown(rights=rights).rows
@@ -153,7 +153,7 @@ def put_some(told: Told) -> None:
     cluster_rows.topic(orders, "c-fine", partitions=9)
     cluster_rows.topic(orders, "__consumer_offsets")
     told.put(
-        live.topic("b-slow", lag=10, verdict="slow", records_per_s=3.0, size_bytes=5),
+        live.topic("b-slow", lag=10, verdict="falling behind", records_per_s=3.0, size_bytes=5),
         live.topic("c-fine", lag=0, size_bytes=70),
     )
 
