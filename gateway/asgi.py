@@ -57,7 +57,9 @@ class Program:
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
-        self.application: Final = ConnectPort(Door(load=self._load, missing=home.missing))
+        self.application: Final = ConnectPort(
+            Door(load=self._load, missing=home.missing, trouble=home.agent_trouble)
+        )
 
     def serve_connect(self, port: int) -> None:
         """Serve Kafka Connect's REST to clients of a port."""

@@ -1,13 +1,15 @@
 """Answers the supervisor's health check in front of Django.
 
-The check says that this process takes requests, and nothing about the database, so that the
-supervisor does not restart a web server for a failure of another process. It is answered outside of
+The status says that this process takes requests, and nothing about the database, so that neither
+the supervisor nor a load balancer gives up a web server for a failure of another process; the body
+says whether the cluster can be changed, as the agent tells it. It is answered outside of
 Django because it must not depend on Django's settings: the allowed hosts of the console would
 refuse the supervisor, which connects by address.
 
 Django is loaded once the agent has written the files of the home that its settings need.
 """
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +25,6 @@ Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 log: Final = logging.getLogger(__name__)
 PATH: Final = "/health"
-OK: Final = b'{"status": "ok"}'
 WAITING: Final = b'{"status": "waiting for the agent"}'
 METHODS: Final = frozenset({"GET", "HEAD"})
 
@@ -32,10 +33,15 @@ class Door:
     """An ASGI application. Belongs to one event loop."""
 
     def __init__(
-        self, *, load: Callable[[], Application], missing: Callable[[], Sequence[Path]]
+        self,
+        *,
+        load: Callable[[], Application],
+        missing: Callable[[], Sequence[Path]],
+        trouble: Callable[[], str] = lambda: "",
     ) -> None:
         self._load = load
         self._missing = missing
+        self._trouble = trouble
         self._application: Application | None = None
         # An error in the settings is logged once; the supervisor then stops the failing process.
         self._has_failed = False
@@ -65,10 +71,17 @@ class Door:
         if is_health and scope["method"] not in METHODS:
             await _answer(scope["method"], 405, b"", send)
         elif is_health or self._application is None:
-            status, body = (200, OK) if self.is_loaded else (503, WAITING)
+            status, body = (200, self._said()) if self.is_loaded else (503, WAITING)
             await _answer(scope["method"], status, body, send)
         else:
             await self._application(scope, receive, send)
+
+    def _said(self) -> bytes:
+        """Return that this process serves, and whether the cluster can be changed."""
+        trouble = self._trouble()
+        reason = {"reason": trouble} if trouble else {}
+        status = "degraded" if trouble else "ok"
+        return json.dumps({"status": status, "can_change": not trouble, **reason}).encode()
 
 
 async def _answer(method: str, status: int, body: bytes, send: Send) -> None:

@@ -1,12 +1,15 @@
-"""Locates the home, and the files that its agent writes there for the web server.
+"""Locates the home, and reads the files that its agent writes there for the web server.
 
 Separate from the settings, which are fixed once read: code that waits for the agent's files must
 know their paths before.
 """
 
 import os
+import time
 from pathlib import Path
 from typing import Final
+
+from brokers import agent_status
 
 SAMSA_HOME: Final = Path(os.environ.get("SAMSA_HOME") or ".samsa").absolute()
 # Tools that only inspect the code name no home, and must not create one.
@@ -24,3 +27,13 @@ def missing() -> list[Path]:
     if not IS_NAMED:
         return []
     return [file for file in (CLUSTER_ID, SESSION_KEYS) if not file.exists()]
+
+
+def agent_trouble() -> str:
+    """Return why the cluster cannot be changed now, or why that is not known; empty if it can."""
+    if not IS_NAMED:
+        return ""
+    said = agent_status.read(SAMSA_HOME)
+    if said is None:
+        return "no agent runs in this home, so nothing can be changed"
+    return said.trouble(monotonic_ms=int(1000 * time.monotonic()))

@@ -140,12 +140,14 @@ class Outcomes:
     """The answer to the Propose of this number.
 
     `is_later`: it is unknown whether it was done, since the database is away; there are no
-    outcomes, and the broker asks again, unchanged.
+    outcomes, and the broker asks again, unchanged. `reason`: what the database said; empty if the
+    agent only has too many calls.
     """
 
     request_no: int
     outcomes: tuple[Outcome, ...]
     is_later: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

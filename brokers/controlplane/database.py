@@ -33,6 +33,9 @@ WORTH_REPEATING: Final = frozenset({"40P01", "40001"})
 LOCK_NOT_AVAILABLE: Final = "55P03"
 # SQLite's message for the same, which the queue in front of it uses too.
 LOCKED: Final = "database is locked"
+# The locks that all processes hold, and the byte that a writer of SQLite locks.
+KERNEL_LOCKS: Final = Path("/proc/locks")
+WRITE_LOCK_BYTE: Final = 120
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,6 +100,32 @@ def use_own_connection(*, lock_timeout_s: float, is_urgent: bool) -> BaseDatabas
 def is_lock_timeout(error: Exception) -> bool:
     """Tell whether an error means that a lock was held for too long in a healthy database."""
     return _state_of(error) == LOCK_NOT_AVAILABLE or LOCKED in str(error)
+
+
+def lock_holder() -> str:
+    """Return the process that holds SQLite's write lock, in words; empty if it is not found.
+
+    Writers of this program name themselves in their queue; others, such as a shell or a backup,
+    are known to the kernel only.
+    """
+    here = connection()
+    if here.vendor == "postgresql":
+        return ""
+    try:
+        # With a write-ahead log, SQLite locks bytes of the index beside the database.
+        inode = Path(f"{here.settings_dict['NAME']}-shm").stat().st_ino
+        for line in KERNEL_LOCKS.read_text(encoding="ascii").splitlines():
+            # number: POSIX ADVISORY WRITE pid device:device:inode first last
+            _, *kind, pid, place, first, last = line.replace(" -> ", " ").split()
+            is_write_lock = int(first) <= WRITE_LOCK_BYTE and (
+                last == "EOF" or int(last) >= WRITE_LOCK_BYTE
+            )
+            if kind[-1] == "WRITE" and place.endswith(f":{inode}") and is_write_lock:
+                return f"process {pid}"
+    except (OSError, ValueError):
+        # Another system than Linux, or a namespace that hides it.
+        return ""
+    return ""
 
 
 def transactional(function: Callable[P, T]) -> Callable[P, T]:

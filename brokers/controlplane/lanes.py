@@ -18,9 +18,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from brokers.controlplane import database
 
 # How long a statement of a lane waits for a lock. A fence is retried at once and must not delay the
-# fences after it; a proposal's broker retries after the same time.
+# fences after it. The wait of a proposal ends before the patience of its caller, since its own
+# error says more than that the database has not answered.
 LIVENESS_LOCK_S: Final = 1.0
-PROPOSAL_LOCK_S: Final = 3.0
+PROPOSAL_LOCK_S: Final = 2.5
 # Reading needs no lock that is held for longer than a commit.
 FEED_LOCK_S: Final = 3.0
 # Calls of brokers that PostgreSQL works on at once: one that waits for a row leaves two. SQLite has
@@ -32,6 +33,10 @@ T = TypeVar("T")
 
 class Busy(ConnectionError):
     """A lock was not available in time: nothing was done, and the database is healthy."""
+
+
+class Unanswered(Busy):
+    """A query has not ended in time: its result is unknown, and so is what it waits for."""
 
 
 class Lane:
@@ -66,7 +71,7 @@ class Lane:
             job.cancel()
             answer.cancel()
         if not done:
-            raise Busy(f"the database has not answered within {patience_s:g} s")
+            raise Unanswered(f"the database has not answered within {round(patience_s, 2):g} s")
         return answer.result()
 
     def reconnect(self) -> None:
@@ -98,7 +103,7 @@ class Lane:
         # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
         except (OperationalError, InterfaceError, InternalError) as error:
             if database.is_lock_timeout(error):
-                raise Busy(str(error).strip()) from error
+                raise Busy(_blamed(str(error).strip())) from error
             _hang_up(database.connection())
             raise ConnectionError(str(error)) from error
 
@@ -128,6 +133,12 @@ class Lanes:
     async def close(self) -> None:
         for lane in (self.liveness, self.feed, self.proposals):
             await lane.close()
+
+
+def _blamed(reason: str) -> str:
+    """Return why a lock was not available, with the process that holds it where it is known."""
+    holder = database.lock_holder() if reason == database.LOCKED else ""
+    return f"{reason} by {holder}; if that process hangs, stop it" if holder else reason
 
 
 def _hang_up(connection: BaseDatabaseWrapper) -> None:

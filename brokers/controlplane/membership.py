@@ -172,7 +172,10 @@ class Membership:
         self._wish(session, is_fenced=True)
 
     async def wait_applied(self, version: int) -> None:
-        """Wait until all unfenced brokers of this host applied a version, for a second at most."""
+        """Wait until all unfenced brokers of this host applied a version, for a second at most.
+
+        A broker that has not answered pings lately is not waited for.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(APPLIED_WITHIN_S):
                 while self._lags(version):
@@ -208,7 +211,7 @@ class Membership:
         brokers = self.store.image.brokers
         return any(
             session.applied < version
-            for session in self._sessions.linked()
+            for session in self._sessions.prompt(self._clock.monotonic())
             if (broker := brokers.get(session.broker_id)) and not broker.is_fenced
         )
 

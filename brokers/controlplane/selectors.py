@@ -14,12 +14,14 @@ from django.db.models import Case, Count, Q, QuerySet, When
 from django.db.models.functions import Left
 from django.db.models.lookups import Exact
 
+from brokers import agent_status
+from brokers.agent_status import Condition
+from brokers.clock import SystemClock
 from brokers.cluster import levels
 from brokers.cluster.changes import BrokerChanged
 from brokers.cluster.image import Broker, PartitionState, Position, ResourceType, Topic
 from brokers.cluster.topic_names import is_topic_name
-from brokers.controlplane import condition, models, presence, values
-from brokers.controlplane.condition import Condition
+from brokers.controlplane import models, presence, values
 from brokers.controlplane.services.brokers import AGENT
 from brokers.controlplane.services.levels import holders
 from brokers.controlplane.services.transactions import WORDS, ChangeKind
@@ -87,8 +89,15 @@ def is_agent_gone() -> bool:
 
 def agent_condition() -> Condition | None:
     """Return the last status of this home's agent; None if there is none, or the agent is gone."""
-    said = condition.read(settings.SAMSA_HOME)
+    said = agent_status.read(settings.SAMSA_HOME)
     return None if said is None or is_agent_gone() else said
+
+
+def agent_trouble() -> str:
+    """Return why this home's agent can change nothing now; empty if it can, or has ended."""
+    said = agent_condition()
+    monotonic_ms = int(1000 * SystemClock().monotonic())
+    return "" if said is None else said.trouble(monotonic_ms=monotonic_ms)
 
 
 def held_back_by(*, cluster_id: str) -> list[str]:

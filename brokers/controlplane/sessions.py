@@ -15,6 +15,9 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 # stall of its loop by a slow disk. Also the time for every broker to come back after its agent was
 # away.
 SESSION_S: Final = 6.0
+# A broker answers each ping, one a second. One whose last answer is older than this hangs, is very
+# busy or is about to be found dead: nobody should wait for it.
+PROMPT_S: Final = 1.5
 
 
 def _nothing() -> None:
@@ -44,8 +47,10 @@ class Sessions:
     def of(self, broker_id: int) -> Session | None:
         return self._by_broker.get(broker_id)
 
-    def linked(self) -> list[Session]:
-        return [session for session in self._by_broker.values() if session.is_linked]
+    def prompt(self, now: float) -> list[Session]:
+        """Return the sessions with a link whose brokers answered lately."""
+        since = now - PROMPT_S + SESSION_S
+        return [s for s in self._by_broker.values() if s.is_linked and s.deadline >= since]
 
     def refuse_second(self, broker_id: int, incarnation: bytes) -> None:
         """Raise an error if another incarnation of this broker is alive."""

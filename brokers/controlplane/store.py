@@ -23,6 +23,7 @@ from brokers.controlplane.issued_ids import IssuedIds
 from brokers.controlplane.lanes import Busy, Lane, Lanes
 from brokers.controlplane.logs import log
 from brokers.controlplane.reading import News, check_known, read_all, read_news
+from brokers.controlplane.writes import Writes
 
 # How soon to retry the database, and the limit of the growing pauses.
 FIRST_PAUSE_S: Final = 0.1
@@ -49,6 +50,7 @@ class OrmStore:
         self._read_at = clock.monotonic()
         self._is_away = False
         self.issued = IssuedIds()
+        self.writes = Writes(clock)
         # Set if there may be changes to read.
         self._woken = asyncio.Event()
         # Set, and replaced, whenever the image advances or `regressed` changes.
@@ -171,6 +173,23 @@ class OrmStore:
         """Run a service for the membership of brokers, once, with its own arguments."""
         return await self._run(self.lanes.liveness, None, service, arguments)
 
+    async def prove(self, *, agent_id: str) -> None:
+        """Find out whether a change is possible now; write something only if the last one failed.
+
+        A quiet cluster does not write to its database.
+        """
+        if self.regressed is not None:
+            raise self.regressed
+        with self.writes.attempt():
+            await self.lanes.proposals.run(
+                services.prove_writable,
+                patience_s=PATIENCE_S,
+                cluster_id=self.cluster_id,
+                agent_id=agent_id,
+                writes=self.writes.is_failing,
+            )
+        self._answered()
+
     async def enter(self, service: Callable[..., T], **arguments: Any) -> T:  # noqa: ANN401
         """Run a service that is not urgent, once, in the lane of proposals, with its arguments."""
         return await self._run(self.lanes.proposals, PATIENCE_S, service, arguments)
@@ -189,13 +208,14 @@ class OrmStore:
             self._check_known()
             return service(**asked)
 
-        done = await lane.run(
-            checked,
-            patience_s=patience_s,
-            cluster_id=self.cluster_id,
-            now_ms=self._clock.now_ms(),
-            **arguments,
-        )
+        with self.writes.attempt():
+            done = await lane.run(
+                checked,
+                patience_s=patience_s,
+                cluster_id=self.cluster_id,
+                now_ms=self._clock.now_ms(),
+                **arguments,
+            )
         self._answered()
         self._woken.set()
         return done
@@ -224,21 +244,20 @@ class OrmStore:
     async def _propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
         deadline = self._clock.monotonic() + PATIENCE_S
         pause = FIRST_PAUSE_S
-        failure: ConnectionError | None = None
         while True:
             try:
-                outcomes = await self.lanes.proposals.run(
-                    self._proposed,
-                    patience_s=max(0.0, deadline - self._clock.monotonic()),
-                    proposals=proposals,
-                    now_ms=self._clock.now_ms(),
-                )
+                with self.writes.attempt():
+                    outcomes = await self.lanes.proposals.run(
+                        self._proposed,
+                        patience_s=max(0.0, deadline - self._clock.monotonic()),
+                        proposals=proposals,
+                        now_ms=self._clock.now_ms(),
+                    )
             except ConnectionError as error:
                 self._doubt(error)
-                # The error of a last attempt without enough time says less than the one before.
-                failure = failure if failure and isinstance(error, Busy) else error
                 if self._clock.monotonic() + pause >= deadline:
-                    raise failure from error
+                    # This attempt may have been too short to learn the reason.
+                    raise ConnectionError(self.writes.last_refusal) from error
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
             else:

@@ -64,8 +64,12 @@ MAX_DOUBLINGS: Final = 6
 UNREADABLE_CONNECTIONS: Final = 2
 # A connection that lasted this long was healthy, regardless of how it ended.
 WELL_SECONDS: Final = 10.0
-# Clients have given up by then: Kafka's request.timeout.ms is 30 s.
-PROPOSAL_SECONDS: Final = 30.0
+# An agent that was killed is back by then, and the impatient clients still wait: some give up after
+# ten seconds.
+PROPOSAL_SECONDS: Final = 9.0
+# A database that refused a call twice, each time after the three seconds that the agent waits for
+# it, is away for longer than a moment: the client gets the reason, and may repeat its request.
+MAX_REFUSALS: Final = 2
 # The agent has kept a proposal for some seconds already when it says "later".
 LATER_SECONDS: Final = 0.2
 # Unanswered calls. Further ones are refused; their clients may retry.
@@ -79,13 +83,14 @@ SLICE_SECONDS: Final = 0.001
 FROZEN_FROM_TOPICS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Call:
     """A call of `propose` that has no answer yet."""
 
     frame: bytes
     size: int
     answer: asyncio.Future[list[Outcome]]
+    refusals: int = 0  # by the database
 
 
 class AgentLink:
@@ -171,7 +176,10 @@ class AgentLink:
                 self._backlog = None
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Propose as `MetadataStore` defines; repeat until answered or out of time."""
+        """Propose as `MetadataStore` defines; repeat until answered, refused or out of time.
+
+        ConnectionError says why there is no outcome; the change may still happen.
+        """
         assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
         if self._task is None or len(self._calls) >= MAX_CALLS:
             raise ConnectionError(
@@ -195,8 +203,9 @@ class AgentLink:
             async with asyncio.timeout(self._proposal_seconds):
                 return await answer
         except TimeoutError as error:
+            state = "has not answered" if self.is_connected else "was not connected"
             raise ConnectionError(
-                f"the agent has not answered within {self._proposal_seconds:g} s"
+                f"the agent of this host {state} within {self._proposal_seconds:g} s"
             ) from error
         finally:
             del self._calls[number]
@@ -370,7 +379,10 @@ class AgentLink:
         call = self._calls.get(message.request_no)
         if call is None or call.answer.done():
             return
-        if message.is_later:
+        call.refusals += bool(message.is_later and message.reason)
+        if call.refusals >= MAX_REFUSALS:
+            call.answer.set_exception(ConnectionError(message.reason))
+        elif message.is_later:
             loop = asyncio.get_running_loop()
             loop.call_later(LATER_SECONDS, self._send_call, message.request_no)
         elif len(message.outcomes) != call.size:

@@ -9,6 +9,7 @@ not closed at all, so that the next start does not take it for clean.
 """
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -397,7 +398,7 @@ class Broker:
             wanted_id=config.wanted_id,
             highest_producer_id=self._log_dir.handles.producer_ids.highest,
         )
-        deadline = self._clock.monotonic() + DUPLICATE_SECONDS
+        deadline = math.inf
         while True:
             try:
                 registered = await self._store.register(wanted)
@@ -405,8 +406,11 @@ class Broker:
             except ConnectionError as error:
                 self._log.limited("broker.not_registered", "store away", error=error)
             except KafkaError as error:
+                now = self._clock.monotonic()
+                # From the first refusal: the agent may have been away before.
+                deadline = min(deadline, now + DUPLICATE_SECONDS)
                 is_early = error.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
-                if not is_early or self._clock.monotonic() > deadline:
+                if not is_early or now > deadline:
                     raise StartFailed(f"the cluster refused this broker: {error}") from error
                 self._log.limited("broker.not_registered", "duplicate", error=error)
             await asyncio.sleep(REGISTER_SECONDS)

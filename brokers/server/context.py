@@ -133,7 +133,8 @@ class Context:
     ) -> list[Outcome]:
         """Return the outcome of each action, in order, once accepted changes are applied here.
 
-        If the store does not answer in time, the outcome is REQUEST_TIMED_OUT.
+        If the store does not answer in time, or the database refuses for now, the outcome is
+        REQUEST_TIMED_OUT, which clients may repeat, with the reason.
         """
         proposals = [
             Proposal(
@@ -154,10 +155,11 @@ class Context:
                 for first in range(0, len(proposals), MAX_PROPOSALS):
                     part = proposals[first : first + MAX_PROPOSALS]
                     outcomes += await self.store.propose(part)
-        except (TimeoutError, ConnectionError):
+        except (TimeoutError, ConnectionError) as error:
+            reason = str(error) or f"no answer within {timeout_ms} ms"
             missing = Outcome(
                 error=ErrorCode.REQUEST_TIMED_OUT,
-                message=f"the cluster's metadata could not be changed within {timeout_ms} ms;"
+                message=f"the cluster's metadata could not be changed: {reason};"
                 " it may still happen, so look before you repeat it",
             )
             outcomes += [missing] * (len(proposals) - len(outcomes))

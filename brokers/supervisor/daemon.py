@@ -9,11 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from brokers import release
+from brokers import agent_status, release
 from brokers.clock import Clock
 from brokers.config import environment
 from brokers.supervisor import (
-    agent_status,
     broker_settings,
     certificates,
     control,
@@ -380,13 +379,21 @@ class Supervisor:
             elif watcher.is_looping:
                 states[name] = State.CRASH_LOOP.value
         for watcher in self._of(Kind.AGENT):
-            trouble = agent_status.trouble(self._home.run, watcher.pid)
+            trouble = self._trouble_of(watcher)
             if trouble and watcher in good and watcher not in mute:
                 states[watcher.component.name] = DEGRADED
                 troubles[watcher.component.name] = trouble
         own = (State.STOPPING if self._stopping.is_set() else State.HEALTHY).value
         told = picture.status(self._reach(), self._watchers, states, troubles, own_state=own)
         return {**told, "disks": [disk.told() for disk in self._disks.known]}
+
+    def _trouble_of(self, agent: Watcher) -> str:
+        """Return why a running agent cannot do its work; empty if it can."""
+        said = agent_status.read(self._home.folder)
+        # The status of a former process no longer holds.
+        if said is None or said.pid != agent.pid:
+            return ""
+        return said.trouble(monotonic_ms=int(1000 * self._clock.monotonic()))
 
     def _of(self, kind: Kind) -> list[Watcher]:
         return [watcher for watcher in self._watchers if watcher.component.kind is kind]

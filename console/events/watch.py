@@ -156,12 +156,14 @@ def _cluster_values() -> dict[str, str]:
     try:
         is_agent_gone = selectors.is_agent_gone()
         said = selectors.agent_condition()
+        can_change = not selectors.agent_trouble()
         return {
             f"cluster:{cluster_id}": json.dumps(
                 {
                     "version": version,
                     "is_agent_gone": is_agent_gone,
                     "is_regressed": said is not None and said.is_regressed,
+                    "can_change": can_change,
                 }
             )
             for cluster_id, version in selectors.versions().items()

@@ -28,6 +28,8 @@ class Frame:
     connectors_in_need: int = 0
     # Data about brokers is then as old as the agent's end, and nothing can be changed.
     is_agent_gone: bool = False
+    # Why nothing can be changed although the agent runs; empty if it can.
+    trouble: str = ""
     # What the brokers report of the shown cluster, and its age; None if none is shown.
     live: Live | None = None
 
@@ -56,6 +58,7 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
+        trouble=selectors.agent_trouble(),
         live=None if shown is None else live.of(shown.cluster_id),
     )
 

@@ -163,8 +163,10 @@ def ranked(*found: Iterable[Need]) -> list[Need]:
     return sorted((need for needs in found for need in needs), key=lambda need: need.rank)
 
 
-def of_agent(message: str | None, *, is_gone: bool, cluster_id: str) -> Iterator[Need]:
-    """Report a database that was restored to an earlier state, and an agent that is away."""
+def of_agent(
+    message: str | None, *, is_gone: bool, trouble: str, cluster_id: str
+) -> Iterator[Need]:
+    """Report a database that was restored to an earlier state, and why nothing can be changed."""
     if message is not None:
         yield Need(
             rank=Rank.SET_BACK,
@@ -184,6 +186,17 @@ def of_agent(message: str | None, *, is_gone: bool, cluster_id: str) -> Iterator
             sentence="The agent of this host has ended",
             cause="Brokers go on with what they know, and topics and configs cannot be changed."
             " ./samsa status says why it ended, and whether it is being started again.",
+            link=link("brokers", cluster_id),
+            link_text="See brokers",
+        )
+    elif trouble and message is None:
+        yield Need(
+            rank=Rank.AGENT,
+            state="bad",
+            word="No changes",
+            sentence="The cluster cannot be changed now",
+            cause=f"{_begun(trouble)}. Records are written and read as before; topics and configs"
+            " cannot be changed, and a broker that ends cannot come back meanwhile.",
             link=link("brokers", cluster_id),
             link_text="See brokers",
         )

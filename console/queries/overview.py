@@ -126,6 +126,7 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
         needs.of_agent(
             said.message if is_set_back and said is not None else None,
             is_gone=around.is_agent_gone,
+            trouble=around.trouble,
             cluster_id=shown,
         ),
         needs.of_topics(hurt, cluster_id=shown),

@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 
-from brokers.controlplane.condition import WELL, Condition
+from brokers.agent_status import WELL, Condition
 
 NOW_MS = 1_700_000_000_000
 

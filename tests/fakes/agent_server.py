@@ -30,6 +30,8 @@ class AgentServer:
         self.path = path
         self.seen: list[link.FromBroker] = []
         # Answers to proposals are lost while it is set, as when the agent dies behind the commit.
+        # Why the database refuses calls, while the store is away.
+        self.refusal = ""
         self.loses_outcomes = False
         self.link_version = link.LINK_VERSION
         # Of the newest update that was sent to anybody.
@@ -153,7 +155,9 @@ class AgentServer:
             outcomes = await store.propose(message.proposals)
             answer = link.Outcomes(request_no=message.request_no, outcomes=tuple(outcomes))
         except ConnectionError:
-            answer = link.Outcomes(request_no=message.request_no, outcomes=(), is_later=True)
+            answer = link.Outcomes(
+                request_no=message.request_no, outcomes=(), is_later=True, reason=self.refusal
+            )
         if not self.loses_outcomes:
             writer.write(link.encode(answer))
 

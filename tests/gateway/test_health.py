@@ -1,6 +1,7 @@
 """The sign of life."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,8 @@ def test_it_answers_without_login_session_or_database(tmp_path: Path) -> None:
     with pointed_at(dict.fromkeys(connections.settings, nowhere)):
         status, headers, body = ask("/health")
 
-    assert (status, body) == (200, b'{"status": "ok"}')
+    assert status == 200
+    assert "can_change" in json.loads(body)
     assert "set-cookie" not in headers
     assert headers["content-length"] == str(len(body))
 
@@ -152,3 +154,20 @@ def test_a_socket_of_a_browser_is_closed_until_the_console_is_loaded(tmp_path: P
     asyncio.run(door({"type": "websocket", "path": "/"}, receive, send))
 
     assert told == []
+
+
+def test_it_says_whether_the_cluster_can_be_changed() -> None:
+    trouble = ["", "no change for 12 s: database is locked"]
+    door = Door(load=lambda: application, missing=list, trouble=lambda: trouble[0])
+
+    assert ask("/health", application=door)[::2] == (200, b'{"status": "ok", "can_change": true}')
+    del trouble[0]
+    status, _, body = ask("/health", application=door)
+
+    # Another web server could change nothing either.
+    assert status == 200
+    assert json.loads(body) == {
+        "status": "degraded",
+        "can_change": False,
+        "reason": "no change for 12 s: database is locked",
+    }

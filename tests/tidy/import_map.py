@@ -68,6 +68,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.release": ("", ""),
     # Each process of a home beats: from its event loop, or from a thread where it has none.
     "brokers.beats": ("", "asyncio threading"),
+    # The one file by which an agent tells every other process of its home how it is.
+    "brokers.agent_status": ("", ""),
     "brokers.protocol": ("", ""),
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
@@ -95,7 +97,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.coordination brokers.inspection brokers.search",
         "asyncio socket select ssl h11 signal",
     ),
-    "brokers.controlplane": (CONTROLPLANE, "django"),
+    # And what its agent tells of itself.
+    "brokers.controlplane": (CONTROLPLANE + "brokers.agent_status", "django"),
     # What brokers wait for.
     "brokers.controlplane.store": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     # Threads that wait for the database.
@@ -103,15 +106,18 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         CONTROLPLANE + "brokers.controlplane",
         "django asyncio concurrent threading",
     ),
+    # Whose errors say whether a write waited behind another one.
+    "brokers.controlplane.writes": (CONTROLPLANE + "brokers.controlplane.lanes", ""),
     "brokers.controlplane.feed": (CONTROLPLANE + "brokers.controlplane", "django asyncio"),
     "brokers.controlplane.membership": (CONTROLPLANE + "brokers.controlplane", "asyncio"),
     # The two endless loops of the control plane; one agent holds the lock of its home.
     "brokers.controlplane.agent": (
         # Orders for brokers go to the supervisor of its home.
         CONTROLPLANE
-        + "brokers.controlplane brokers.key_files brokers.beats brokers.supervisor.errors "
+        + "brokers.controlplane brokers.key_files brokers.beats brokers.agent_status "
+        + "brokers.supervisor.errors "
         + "brokers.supervisor.holds brokers.supervisor.home brokers.release",
-        "django asyncio fcntl signal socket",
+        "django asyncio fcntl signal socket select",
     ),
     "brokers.controlplane.management": (
         CONTROLPLANE
@@ -124,8 +130,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.supervisor": (
         # Which configs brokers take, and which names topics may have.
         (
-            "brokers.config brokers.clock brokers.disk_room brokers.beats brokers.exit_codes "
-            "brokers.release brokers.cluster.static_configs brokers.cluster.topic_names"
+            "brokers.config brokers.clock brokers.disk_room brokers.beats brokers.agent_status "
+            "brokers.exit_codes brokers.release "
+            "brokers.cluster.static_configs brokers.cluster.topic_names"
         ),
         "asyncio subprocess signal socket select fcntl ssl",
     ),
@@ -158,7 +165,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         CONNECTORS_DOORS
         + "gateway.kafka gateway.access gateway.server gateway.rest gateway.ws gateway.shared "
         + "console.monitoring.selectors "
-        + "console.events console.messages brokers.key_files",
+        + "console.events console.messages brokers.key_files brokers.agent_status",
         "web asyncio",
     ),
     # Streams of programs, on the event loop; views of what is answered in one piece.

@@ -20,7 +20,7 @@ from brokers.controlplane.agent import home, keys
 from brokers.controlplane.agent.orders import keep_orders
 from brokers.controlplane.agent.processes import watch_process
 from brokers.controlplane.agent.server import AgentServer
-from brokers.controlplane.agent.status import keep_status
+from brokers.controlplane.agent.status import keep_proving, keep_status
 from brokers.controlplane.agent.tables import ensure_tables
 from brokers.controlplane.feed import make_feed
 from brokers.controlplane.logs import forward_libraries, log
@@ -97,6 +97,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
             tasks.create_task(_watch_sessions(membership, clock))
             tasks.create_task(keys.keep_keys(store, clock))
             tasks.create_task(keep_status(store, settings.SAMSA_HOME, clock))
+            tasks.create_task(keep_proving(store, agent_id))
             tasks.create_task(
                 keep_orders(store, agent_id=agent_id, home=settings.SAMSA_HOME, clock=clock)
             )

@@ -15,6 +15,8 @@ from brokers.controlplane.agent.home import boot_id
 
 def identity_of(pid: int) -> str:
     """Return an id that no other process ever has; empty if the process is not visible."""
+    if not pid:
+        return ""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -7,6 +7,7 @@ broker are not trusted: invalid ones close its connection.
 
 import asyncio
 import os
+import select
 from contextlib import aclosing, suppress
 from pathlib import Path
 from socket import SO_PEERCRED, SOL_SOCKET
@@ -34,6 +35,8 @@ PING_EVERY_S: Final = 1.0
 MAX_CALLS: Final = 64
 # And at most this many bytes of them, or one call: decoded, a frame can take thirty times its size.
 MAX_CALL_BYTES: Final = 4 * 2**20
+# Of an error of the database; some repeat the statement.
+MAX_REASON_CHARS: Final = 500
 # Far more brokers than a host has cores, and few enough descriptors.
 MAX_CONNECTIONS: Final = 256
 # A socket's record of the process at its other end: pid, user, group.
@@ -99,7 +102,8 @@ class _Connection:
         self._membership = membership
         self._reader = reader
         self._writer = writer
-        self._attachment = Attachment(membership, process=_peer_of(writer))
+        self._pid = _pid_of(writer)
+        self._attachment = Attachment(membership, process=identity_of(self._pid))
         # The bytes of every call in progress.
         self._calls: list[int] = []
         self._is_following = False
@@ -167,7 +171,19 @@ class _Connection:
             )
         if self._attachment.session is not None:
             raise link.MalformedFrame("a second Register")
+        # An agent that could not run finds the links of brokers that have ended meanwhile, whose
+        # registrations would keep their successors out.
+        if self._has_peer_gone():
+            raise _HungUp
         self._send(link.encode(await self._attachment.register(message.registration)))
+
+    def _has_peer_gone(self) -> bool:
+        """Tell whether the broker has closed its end or has ended, as far as it is visible."""
+        if self._pid and not identity_of(self._pid):
+            return True
+        ends = select.poll()
+        ends.register(self._writer.get_extra_info("socket").fileno(), select.POLLRDHUP)
+        return bool(ends.poll(0))
 
     async def _feed(self, after: Position) -> None:
         """Send all changes after a position; a slow reader does not delay others."""
@@ -189,8 +205,8 @@ class _Connection:
             answer = link.encode(
                 link.Outcomes(request_no=message.request_no, outcomes=tuple(outcomes))
             )
-        except ConnectionError:
-            answer = _later(message.request_no)
+        except ConnectionError as error:
+            answer = _later(message.request_no, str(error).strip()[:MAX_REASON_CHARS])
         # A call lasts until its answer is mostly read, which bounds the unsent answers.
         await self._send_whole(answer)
         self._calls.remove(size)
@@ -231,14 +247,15 @@ def _sized(body: bytes) -> tuple[int, link.FromBroker]:
     return len(body), link.decode_from_broker(body)
 
 
-def _later(request_no: int) -> bytes:
-    return link.encode(link.Outcomes(request_no=request_no, outcomes=(), is_later=True))
+def _later(request_no: int, reason: str = "") -> bytes:
+    later = link.Outcomes(request_no=request_no, outcomes=(), is_later=True, reason=reason)
+    return link.encode(later)
 
 
-def _peer_of(writer: asyncio.StreamWriter) -> str:
-    """Return the process at the other end, from the kernel; empty from another namespace."""
+def _pid_of(writer: asyncio.StreamWriter) -> int:
+    """Return the process at the other end, from the kernel; 0 from another namespace."""
     socket = writer.get_extra_info("socket")
     packed = socket.getsockopt(SOL_SOCKET, SO_PEERCRED, CREDENTIALS.size)
-    pid, _, _ = CREDENTIALS.unpack(packed)
+    pid: int = CREDENTIALS.unpack(packed)[0]
     # The agent's own process: the broker is part of a test.
-    return "" if pid in {0, os.getpid()} else identity_of(pid)
+    return 0 if pid == os.getpid() else pid

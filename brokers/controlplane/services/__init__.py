@@ -12,7 +12,7 @@ from brokers.controlplane.services.access_audit import (
 )
 from brokers.controlplane.services.brokers import fence_broker, register_broker, unfence_broker
 from brokers.controlplane.services.cluster_secrets import RotationRefused, rotate_secret
-from brokers.controlplane.services.clusters import ensure_cluster, start_agent
+from brokers.controlplane.services.clusters import ensure_cluster, prove_writable, start_agent
 from brokers.controlplane.services.group_audit import (
     BegunSince,
     GroupChange,
@@ -57,6 +57,7 @@ __all__ = [
     "open_seal",
     "preview",
     "propose",
+    "prove_writable",
     "register_broker",
     "rotate_secret",
     "seal",

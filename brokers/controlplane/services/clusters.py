@@ -66,5 +66,14 @@ def start_agent(
     return agent
 
 
+@transactional
+def prove_writable(*, cluster_id: str, agent_id: str, writes: bool) -> None:
+    """Take the lock that every change takes last, and write an unchanged row if asked."""
+    # On SQLite, the transaction has taken the lock already.
+    cluster = models.Cluster.objects.select_for_update(no_key=True).get(cluster_id=cluster_id)
+    if writes:
+        cluster.agents.filter(agent_id=agent_id).update(started_at_ms=F("started_at_ms"))
+
+
 def _first_producer_id() -> int:
     return (1 + secrets.randbelow(2**_FIRST_ID_BITS - 1)) << _FIRST_ID_SHIFT

@@ -271,6 +271,33 @@ def test_an_answer_does_not_wait_for_a_broker_that_hangs(
     asyncio.run(story())
 
 
+def test_an_answer_waits_for_no_broker_that_has_not_answered_pings_lately(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.membership.APPLIED_WITHIN_S", 10 * SOON_S)
+    clock = ManualClock()
+
+    async def story() -> None:
+        async with (
+            asyncio.timeout(SOON_S),
+            running_host(cluster_id, clock=clock) as host,
+            serving_broker(host) as first,
+        ):
+            hanging = LocalBroker(host)
+            registered = await hanging.register()
+            hanging.attachment.applied(registered.version)
+            await host.until(lambda: is_serving(host, registered.broker_id))
+            clock.advance(2_000)
+            first.attachment.answered()
+
+            (outcome,) = await first.propose(CreateTopic(name="orders"))
+
+            assert not outcome.error
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
 def test_of_two_that_register_under_one_id_at_once_one_serves(database: str) -> None:
     async def story() -> None:
         async with running_host(cluster_id) as host:

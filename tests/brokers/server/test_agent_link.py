@@ -20,7 +20,7 @@ from brokers.cluster.store import MetadataRegressed, MetadataStore
 from brokers.cluster.twin import Door, Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.server import agent_link
-from brokers.server.agent_link import AgentLink
+from brokers.server.agent_link import MAX_REFUSALS, AgentLink
 from brokers.server.logs import Log
 from tests.contracts.keeper import Keeper, Reader, joined, new_id, proposal, registration
 from tests.contracts.metadata_store import CASES, Case, case_name, check
@@ -212,9 +212,26 @@ def test_a_proposal_without_an_answer_in_time_is_a_connection_error(tmp_path: Pa
         await hurried.register(registration())
         await server.stop()
 
-        with pytest.raises(ConnectionError, match=r"not answered within 0\.05 s"):
+        with pytest.raises(ConnectionError, match=r"agent of this host .* within 0\.05 s"):
             await hurried.propose([proposal(AllocateProducerIds())])
         await server.start()
+
+    run(story, tmp_path / "agent.sock")
+
+
+def test_a_proposal_that_the_database_refuses_twice_ends_with_the_reason(tmp_path: Path) -> None:
+    async def story(keeper: LinkKeeper, server: AgentServer) -> None:
+        reader = await joined(keeper)
+        keeper.twin.is_away = True
+        server.refusal = "database is locked by process 7"
+
+        with pytest.raises(ConnectionError, match="locked by process 7"):
+            await reader.store.propose([proposal(CreateTopic(name="late"))])
+
+        sent = [message for message in server.seen if isinstance(message, link.Propose)]
+        assert len(sent) == MAX_REFUSALS
+        keeper.twin.is_away = False
+        await reader.close()
 
     run(story, tmp_path / "agent.sock")
 

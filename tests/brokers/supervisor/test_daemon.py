@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import socket
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench.ports import claim_port
+from brokers.agent_status import REGRESSED, write
 from brokers.release import RELEASE_FILE
 from brokers.supervisor import daemon, leftovers, probe
 from brokers.supervisor.components import Component, Doors, connect_table
@@ -18,6 +21,7 @@ from brokers.supervisor.options import Options
 from brokers.supervisor.ports import MAX_STEPS
 from tests.brokers.supervisor.fake_house import Fakes
 from tests.brokers.supervisor.houses import options_for, running, within
+from tests.builders.conditions import condition
 
 pytestmark = pytest.mark.slow
 
@@ -391,5 +395,30 @@ def test_a_process_that_hangs_is_called_unresponsive(
             os.kill((await house.component("web"))["pid"], signal.SIGSTOP)
 
             assert (await house.component("web"))["state"] == "unresponsive"
+
+    within(scenario)
+
+
+def test_a_home_whose_agent_can_change_nothing_is_not_healthy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as house:
+            await house.audience.hears("all is healthy")
+            agent = await house.component("agent")
+            assert agent["state"] == "healthy"
+            now_ms = int(1000 * time.monotonic())
+            told = condition(pid=agent["pid"], monotonic_ms=now_ms)
+            for said, reason in (
+                (replace(told, condition=REGRESSED, message="set back"), "set back"),
+                (replace(told, monotonic_ms=now_ms - 7_000), "has told nothing for 7 s"),
+            ):
+                write(tmp_path, said)
+
+                agent = await house.component("agent")
+
+                assert agent["state"] == "degraded"
+                assert reason in agent["reason"]
+
+            write(tmp_path, replace(told, pid=1, condition=REGRESSED))
+            assert (await house.component("agent"))["state"] == "healthy"
 
     within(scenario)

@@ -52,6 +52,7 @@ def test_a_new_version_of_the_cluster_is_published_once() -> None:
             "version": 7,
             "is_agent_gone": False,
             "is_regressed": False,
+            "can_change": True,
         }
         assert await seen(watch, stream) == {}
         row.version = 8

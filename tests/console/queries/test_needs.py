@@ -52,7 +52,7 @@ def test_the_worst_comes_first_whoever_told_it(told: Told) -> None:
         needs.of_collector(live.of(CLUSTER_ID), cluster_id=CLUSTER_ID),
         needs.of_brokers([broker(1, "Fenced", "bad")], cluster_id=CLUSTER_ID),
         needs.of_topics(hurt, cluster_id=CLUSTER_ID),
-        needs.of_agent("METADATA_REGRESSED", is_gone=True, cluster_id=CLUSTER_ID),
+        needs.of_agent("METADATA_REGRESSED", is_gone=True, trouble="", cluster_id=CLUSTER_ID),
     )
 
     assert [need.rank for need in found] == [
@@ -216,3 +216,14 @@ def test_many_topics_without_leader_are_shown_as_a_list() -> None:
 
     assert "In a, b and 4 more topics." in need.cause
     assert need.link == f"/topics?facet=leaderless&cluster={CLUSTER_ID}"
+
+
+def test_what_cannot_be_changed_is_said_with_the_reason() -> None:
+    trouble = "no change for 12 s: database is locked by process 7"
+    (need,) = needs.of_agent(None, is_gone=False, trouble=trouble, cluster_id=CLUSTER_ID)
+
+    assert (need.word, need.state) == ("No changes", "bad")
+    assert need.cause.startswith("No change for 12 s: database is locked by process 7.")
+    # The database was set back: one cause, one need.
+    (need,) = needs.of_agent("set back", is_gone=False, trouble="x", cluster_id=CLUSTER_ID)
+    assert need.word == "Set back"

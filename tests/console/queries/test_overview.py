@@ -1,11 +1,12 @@
 """What the overview says of a cluster."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from django.test.utils import override_settings
 
-from brokers.controlplane.condition import REGRESSED, WELL, write
+from brokers.agent_status import REGRESSED, WELL, write
 from console.queries.overview import MAX_NEEDS, overview
 from console.queries.reading import State
 from gateway.access.grants import Grant, Rights
@@ -87,7 +88,11 @@ def test_a_healthy_cluster_needs_nothing() -> None:
 def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> None:
     shown = cluster_rows.cluster()
     cluster_rows.broker(shown, 1, is_fenced=True)
-    said = condition(condition=REGRESSED, message="METADATA_REGRESSED: it was set back")
+    said = condition(
+        condition=REGRESSED,
+        message="METADATA_REGRESSED: it was set back",
+        monotonic_ms=int(1000 * time.monotonic()),
+    )
 
     with override_settings(SAMSA_HOME=tmp_path):
         write(tmp_path, said)

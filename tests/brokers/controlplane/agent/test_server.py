@@ -4,6 +4,8 @@ import asyncio
 import os
 import secrets
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -394,5 +396,33 @@ def test_nothing_is_done_for_a_broker_whose_position_never_was(
         assert isinstance(answer, link.Refused), answer
         # Whatever went to the database's thread before this question is done by now.
         assert await agent.host.store.ask(models.Topic.objects.count) == 0
+
+    run(tmp_path / "agent.sock", story)
+
+
+REGISTER_AND_END = """
+import socket, sys
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+link.sendall(bytes.fromhex(sys.argv[2]))
+"""
+
+
+def test_a_broker_that_ended_before_the_agent_could_look_is_not_registered(
+    database: str, tmp_path: Path
+) -> None:
+    async def story(agent: Agent) -> None:
+        frame = link.encode(link.Register(registration=some_registration())).hex()
+        program = (sys.executable, "-c", REGISTER_AND_END, str(agent.path), frame)
+        # The loop of the agent stands meanwhile, as that of one that was stopped.
+        subprocess.run(program, check=True)  # noqa: ASYNC221
+
+        async with agent.connected() as broker:
+            registered = await broker.register()
+
+        # The dead one, whose link came first, has got no id.
+        assert registered.broker_id == 1
+        await agent.host.until(lambda: 1 in agent.host.store.image.brokers)
+        assert [*agent.host.store.image.brokers] == [1]
 
     run(tmp_path / "agent.sock", story)

@@ -1,6 +1,8 @@
 """The agent's status: what it says while its database is well, away, or set back."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,16 @@ import pytest
 from brokers.clock import ManualClock
 from brokers.cluster.image import Position
 from brokers.cluster.store import MetadataRegressed
-from tests.brokers.controlplane.host import Host, new_cluster, running_host
+from tests.brokers.controlplane.host import AGENT_ID, Host, new_cluster, running_host
 
-from brokers.controlplane import condition  # isort: skip
-from brokers.controlplane.agent.status import AWAY_AFTER_MS, condition_of, keep_status  # isort: skip
+from brokers import agent_status  # isort: skip
+from brokers.controlplane.agent.status import (  # isort: skip
+    AWAY_AFTER_MS,
+    WAITS_AFTER_MS,
+    condition_of,
+    keep_status,
+)
+from brokers.controlplane.database import connection  # isort: skip
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -22,9 +30,9 @@ def said(of: str, clock: ManualClock) -> tuple[str, str]:
     async def story() -> tuple[str, str]:
         async with running_host(new_cluster_id, clock=clock) as host:
             host.store.regressed = (
-                MetadataRegressed(Position(), Position()) if of == condition.REGRESSED else None
+                MetadataRegressed(Position(), Position()) if of == agent_status.REGRESSED else None
             )
-            if of == condition.DATABASE_AWAY:
+            if of == agent_status.DATABASE_AWAY:
                 host.following.cancel()
                 clock.advance(AWAY_AFTER_MS + 1000)
             told = condition_of(host.store, clock)
@@ -39,9 +47,9 @@ def said(of: str, clock: ManualClock) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (condition.WELL, ""),
-        (condition.REGRESSED, "METADATA_REGRESSED"),
-        (condition.DATABASE_AWAY, "has not answered for 6 s"),
+        (agent_status.WELL, ""),
+        (agent_status.REGRESSED, "METADATA_REGRESSED"),
+        (agent_status.DATABASE_AWAY, "has not answered for 6 s"),
     ],
 )
 def test_an_agent_says_how_its_database_is(database: str, state: str, words: str) -> None:
@@ -56,11 +64,11 @@ def test_a_status_is_there_while_the_agent_runs(database: str, tmp_path: Path) -
         keeping = asyncio.create_task(keep_status(host.store, tmp_path, clock))
         async with asyncio.timeout(10):
             # It is written by a thread, which tells nobody.
-            while condition.read(tmp_path) is None:  # noqa: ASYNC110
+            while agent_status.read(tmp_path) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         keeping.cancel()
         await asyncio.wait([keeping])
-        assert condition.read(tmp_path) is None
+        assert agent_status.read(tmp_path) is None
 
     async def run() -> None:
         clock = ManualClock()
@@ -69,3 +77,52 @@ def test_a_status_is_there_while_the_agent_runs(database: str, tmp_path: Path) -
 
     cluster_id = new_cluster()
     asyncio.run(run())
+
+
+HOLD_THE_LOCK = """
+import sqlite3, sys
+held = sqlite3.connect(sys.argv[1], isolation_level=None)
+held.execute("BEGIN IMMEDIATE")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_agent_says_that_another_process_locks_its_database(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.lanes.PROPOSAL_LOCK_S", 0.1)
+    clock = ManualClock()
+
+    async def story() -> None:
+        async with running_host(cluster_id, clock=clock) as host:
+            await host.store.prove(agent_id=AGENT_ID)
+            holder = subprocess.Popen(  # noqa: ASYNC220
+                [sys.executable, "-c", HOLD_THE_LOCK, connection().settings_dict["NAME"]],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            with holder:
+                assert holder.stdout is not None
+                holder.stdout.readline()
+                # Nobody changes anything, and pages could still be read.
+                with pytest.raises(ConnectionError):
+                    await host.store.prove(agent_id=AGENT_ID)
+                clock.advance(WAITS_AFTER_MS + 1000)
+                await host.store.ask(read_nothing)
+
+                told = condition_of(host.store, clock)
+
+                assert told.condition == agent_status.CHANGES_WAIT
+                locked = f"database is locked by process {holder.pid}"
+                assert f"no change for 6 s: {locked}" in told.message
+                assert (told.oldest_write_ms, told.last_refusal[: len(locked)]) == (6_000, locked)
+            await host.store.prove(agent_id=AGENT_ID)
+            assert condition_of(host.store, clock).condition == agent_status.WELL
+
+    cluster_id = new_cluster()
+    asyncio.run(story())
+
+
+def read_nothing() -> None:
+    pass

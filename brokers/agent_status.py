@@ -1,8 +1,9 @@
-"""Reads and writes the status file of a running agent, run/agent-status.json.
+"""Reads, judges and writes the status file of a home's agent, run/agent-status.json.
 
-Does not use the database. The supervisor and the console read the file, so that operators learn of
-a database that was restored from an older copy, and so that the time of the last status reveals an
-agent that hangs. Keys are a contract; keys are added, never changed.
+Does not use the database. The agent writes the file once a second; supervisor, web server and
+gateway read it, so that operators learn whether the cluster can be changed: not while the database
+is away, was restored from an older copy, or refuses writes, and not while the agent hangs, which
+the age of the file reveals. Keys are a contract; keys are added, never changed.
 """
 
 import json
@@ -14,9 +15,12 @@ from typing import Final
 STATUS_FILE: Final = Path("run", "agent-status.json")
 # Larger than any status: a message is a few hundred characters.
 STATUS_BYTES: Final = 64 * 2**10
+# A status of this age was not written in time, however busy the machine.
+OLD_MS: Final = 5_000
 WELL: Final = "well"
 REGRESSED: Final = "regressed"
 DATABASE_AWAY: Final = "database-away"
+CHANGES_WAIT: Final = "changes-wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,15 +31,30 @@ class Condition:
     pid: int
     version: int
     database_age_ms: int
-    condition: str  # one of the three above
+    condition: str  # one of the four above
     message: str  # why, and what to do; empty if all is well
     monotonic_ms: int
     written_at_ms: int
+    # How long the oldest change waits for the database; 0 if none does.
+    oldest_write_ms: int = 0
+    # Why the database refused a change last, and when; empty if it never did.
+    last_refusal: str = ""
+    last_refusal_at_ms: int = 0
 
     @property
     def is_regressed(self) -> bool:
         """Whether the database was restored from an older copy, which the agent does not follow."""
         return self.condition == REGRESSED
+
+    def trouble(self, *, monotonic_ms: int) -> str:
+        """Return why the cluster cannot be changed, or why that is not known; empty if it can."""
+        age_ms = monotonic_ms - self.monotonic_ms
+        if age_ms > OLD_MS:
+            return (
+                f"the agent has told nothing for {age_ms // 1000} s, so nothing can be changed and"
+                " a broker that ends may still be shown as serving"
+            )
+        return "" if self.condition == WELL else self.message or self.condition
 
 
 def write(home: Path, condition: Condition) -> None:
@@ -59,6 +78,7 @@ def read(home: Path) -> Condition | None:
     try:
         with (home / STATUS_FILE).open("rb") as file:
             said = json.loads(file.read(STATUS_BYTES))
-        return Condition(**{name: said[name] for name in Condition.__slots__})
+        # An agent of an earlier release lacks the newer keys.
+        return Condition(**{name: said[name] for name in Condition.__slots__ if name in said})
     except (OSError, ValueError, KeyError, TypeError):
         return None

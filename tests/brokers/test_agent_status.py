@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.controlplane import condition as file
+from brokers import agent_status as file
 from tests.builders.conditions import NOW_MS, condition
 
 
@@ -42,3 +42,33 @@ def test_what_is_no_status_says_nothing(tmp_path: Path, text: str) -> None:
 def test_a_home_without_a_status_says_nothing(tmp_path: Path) -> None:
     assert file.read(tmp_path) is None
     file.remove(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "age_ms", "said"),
+    [
+        (file.WELL, "", 4_000, ""),
+        (file.WELL, "", 12_000, "the agent has told nothing for 12 s"),
+        (file.CHANGES_WAIT, "no change for 12 s: database is locked", 0, "no change for 12 s"),
+        (file.REGRESSED, "", 0, "regressed"),
+    ],
+)
+def test_a_status_tells_why_nothing_can_be_changed(
+    name: str, message: str, age_ms: int, said: str
+) -> None:
+    told = condition(condition=name, message=message, monotonic_ms=50_000)
+
+    found = told.trouble(monotonic_ms=50_000 + age_ms)
+
+    assert found.startswith(said)
+    assert bool(found) is bool(said)
+
+
+def test_a_status_of_an_earlier_release_is_read(tmp_path: Path) -> None:
+    file.write(tmp_path, condition())
+    path = tmp_path / file.STATUS_FILE
+    keys = json.loads(path.read_text())
+    del keys["oldest_write_ms"], keys["last_refusal"], keys["last_refusal_at_ms"]
+    path.write_text(json.dumps(keys))
+
+    assert file.read(tmp_path) == condition()
