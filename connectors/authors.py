@@ -83,6 +83,24 @@ class Known:
         return ""
 
 
+def creation_refusal(cluster: str, stored: object, topic: str) -> str:
+    """Return why the author of stored claims may not create a topic; nothing if they may.
+
+    Claims on topics have one author; those of an older release have none, who may.
+    """
+    writing = [claim for claim in _read(stored) if claim.operation is Operation.PRODUCE]
+    if not writing:
+        return ""
+    author = writing[0].author
+    rights = _rights_of(author) or Rights()
+    if topic in rights.names(Operation.CREATE_TOPICS, cluster=cluster, kind=Kind.TOPIC):
+        return ""
+    return (
+        f"topic {topic} does not exist, and {author}, with whose rights the connector runs, may not"
+        " create it: create the topic or give that right, and restart the connector"
+    )
+
+
 def claims(
     caller: Caller,
     cluster: str,

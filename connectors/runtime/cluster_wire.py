@@ -21,7 +21,7 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.groups import Groups
 from gateway.kafka.hand_assigned import HandAssigned
 from gateway.kafka.sender import Sender
-from gateway.kafka.values import NewTopic, Place, Record, Span
+from gateway.kafka.values import NewTopic, Place, Record, ResourceKind, Span
 
 # Producers with different settings to keep; most connectors have no settings of their own.
 MAX_SENDERS: Final = 8
@@ -31,6 +31,7 @@ DEFAULT_RESET: Final = "earliest"
 # Java's names of the reset policies, in librdkafka's terms.
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
 EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+AUTO_CREATE: Final = "auto.create.topics.enable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,11 @@ class ClusterWire:
 
     def topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
         return {name: topic.id for name, topic in self._admin.find(names).items()}
+
+    def creates_topics(self) -> bool:
+        broker = str(self._admin.brokers()[0])
+        configs = self._admin.configs(ResourceKind.BROKER, broker)
+        return any(one.key == AUTO_CREATE and one.value == "true" for one in configs)
 
     def create(self, topic: NewTopic) -> bool:
         try:

@@ -170,6 +170,10 @@ class Wire(Protocol):
         """Return the ids of those topics that exist; a recreated topic has a new id."""
         ...
 
+    def creates_topics(self) -> bool:
+        """Return whether brokers create topics that a client sends to."""
+        ...
+
     def create(self, topic: NewTopic) -> bool:
         """Create a topic; False if it exists already."""
         ...
@@ -200,5 +204,7 @@ class Ports:
     figures: Figures = field(default_factory=Figures)
     kept: MutableMapping[str, Any] = field(default_factory=dict)
     memory: MutableMapping[str, Any] = field(default_factory=dict)
+    # Returns why the author of the config may not create a topic; an empty text if they may.
+    creation_refusal: Callable[[str], str] = lambda _topic: ""
     # The task's part of the memory budget of its process.
     held: Holder = field(default_factory=lambda: Holder(Budget()))

@@ -100,6 +100,7 @@ class _SourceSlice:
         refused, self._refused = self._refused, []
         for failure in refused:
             if is_passing(failure):
+                self._creation.forget()
                 raise failure
             self._tolerance.failed(StepFailed(Stage.KAFKA_PRODUCE, PRODUCER, failure), None)
 

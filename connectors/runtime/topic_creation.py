@@ -1,6 +1,7 @@
 """Creates the topics that a source writes to, according to its `topic.creation.*` keys.
 
-Without such keys, the configuration of the brokers decides whether missing topics are created.
+Without such keys, a missing topic is created if the configuration of the brokers allows it and the
+author of the config has the right. A client that creates topics by itself would ask for no right.
 """
 
 from collections.abc import Mapping
@@ -9,35 +10,54 @@ from typing import Final
 from connectors.runtime.ports import Level, Ports
 from connectors.runtime.sink_places import compiled
 from connectors.runtime.task_settings import below, value
-from connectors.sdk.errors import ConfigError
+from connectors.sdk.errors import ConfigError, ConnectorError, RetriableError
 from gateway.kafka.values import CLUSTER_DEFAULT, NewTopic
 
 PREFIX: Final = "topic.creation."
 DEFAULT_GROUP: Final = "default"
 # Keys of a group that are not configs of the topic.
+# The key of the topics that exist, in a task's memory, and how many it holds: those of a large
+# database; with more of them, each is asked for again.
+KNOWN: Final = "topics that exist"
+MAX_KNOWN: Final = 100_000
 OWN_KEYS: Final = frozenset({"include", "exclude", "replication.factor", "partitions"})
 
 
 class TopicCreation:
-    """Belongs to one slice, and asks for each topic once."""
+    """Belongs to one slice, and asks for each topic once; later slices know them."""
 
     def __init__(self, config: Mapping[str, str], ports: Ports) -> None:
         self._config = config
         self._ports = ports
         self._is_enabled = bool(below(config, f"{PREFIX}{DEFAULT_GROUP}."))
-        self._known: set[str] = set()
+        self._known: set[str] = ports.memory.setdefault(KNOWN, set())
 
     def require(self, topic: str) -> None:
-        """Create a topic if it does not exist."""
-        if not self._is_enabled or topic in self._known:
+        """Create a topic if it does not exist; ConnectorError if the author may not."""
+        if topic in self._known:
             return
-        if not self._known:
-            self._known |= set(self._ports.wire.topics())
-        if topic not in self._known:
-            made = self.described(topic)
-            if self._ports.wire.create(made):
+        if topic not in self._ports.wire.topics():
+            if not self._is_enabled:
+                self._require_creatable(topic)
+            if self._ports.wire.create(self.described(topic)):
                 self._ports.log.write(Level.INFO, f"created topic {topic}")
-            self._known.add(topic)
+        if len(self._known) >= MAX_KNOWN:
+            self._known.clear()
+        self._known.add(topic)
+
+    def forget(self) -> None:
+        """Ask for each topic again, since one may have been deleted."""
+        self._known.clear()
+
+    def _require_creatable(self, topic: str) -> None:
+        if refusal := self._ports.creation_refusal(topic):
+            raise ConnectorError(refusal)
+        if not self._ports.wire.creates_topics():
+            raise RetriableError(
+                f"topic {topic} does not exist, and brokers create none"
+                " (auto.create.topics.enable=false): create it, or set the keys"
+                " topic.creation.default.partitions and topic.creation.default.replication.factor"
+            )
 
     def described(self, topic: str) -> NewTopic:
         """Return the topic as described by the first group that includes it."""

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from django.db import DatabaseError, connections
@@ -15,7 +16,7 @@ from connectors.runtime.ports import Ending, Ports, Runnable, SliceEnd, TaskSpec
 from connectors.runtime.traces import trace
 from connectors.sdk.connector import Connector, JobConnector, SinkConnector, SourceConnector
 from connectors.sdk.errors import ConfigError
-from connectors.tasks import configs, leases
+from connectors.tasks import configs, leases, vouching
 from connectors.tasks.kept import Shelf
 from connectors.tasks.leases import Taken, Told
 from connectors.tasks.pulse import Pulse
@@ -95,6 +96,9 @@ class Runner:
                     kept=kept.by_plugin,
                     memory=kept.by_runtime,
                     held=kept.held,
+                    creation_refusal=partial(
+                        vouching.creation_refusal, taken.cluster, taken.connector
+                    ),
                 )
                 end = self._run_with(taken, ports)
             return end, lease.told()

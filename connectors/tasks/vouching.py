@@ -10,8 +10,10 @@ from typing import Final
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.models import Exists, F, OuterRef
 
+from connectors import authors
 from connectors.authors import Known
 from connectors.models import Connector, Target, Task
+from connectors.sdk.errors import RetriableError
 
 log: Final = logging.getLogger(__name__)
 
@@ -48,6 +50,19 @@ def refusal(cluster: str, connector: int) -> str | None:
     except DatabaseError as error:
         _note(error)
         return None
+
+
+def creation_refusal(cluster: str, connector: int, topic: str) -> str:
+    """Return why a connector's author may not create a topic; RetriableError if unknown."""
+    stored = Connector.objects.filter(pk=connector).values_list("claims", flat=True).first()
+    try:
+        return authors.creation_refusal(cluster, stored, topic)
+    except DatabaseError as error:
+        _note(error)
+        raise RetriableError(
+            f"topic {topic} does not exist, and the database does not tell whether the connector's"
+            " author may create it"
+        ) from error
 
 
 def _note(error: DatabaseError) -> None:

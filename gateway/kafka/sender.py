@@ -47,6 +47,9 @@ class Sender:
             # Java's client sends equal keys to the same partition.
             partitioner="murmur2_random",
             message_timeout_ms=int(connection.timeout_s * 1000),
+            # Whose records they are may not be allowed to create topics. The property is one of
+            # consumers, but the library honours it for producers, too.
+            allow_auto_create_topics=False,
             topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
         )
         try:

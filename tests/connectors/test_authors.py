@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from connectors import services
-from connectors.authors import Known
+from connectors.authors import Known, creation_refusal
 from connectors.changes import By
 from connectors.models import Connector
 from gateway.access import models as access
@@ -129,6 +129,20 @@ def test_a_token_stands_until_it_is_revoked_or_its_owner_disabled(what: str, is_
         User.objects.update(is_active=False)
 
     assert bool(lost()) is is_lost
+
+
+def test_an_author_creates_the_topics_that_they_may_create() -> None:
+    ann = users.user("ann")
+    services.create(by("ann"), C, "a", SOURCE)
+    claims = Connector.objects.get().claims
+
+    assert creation_refusal(C, claims, "t") == ""
+    ann.grants.update(role="", operation=Operation.PRODUCE.value)
+    assert creation_refusal(C, claims, "t") == (
+        "topic t does not exist, and user ann, with whose rights the connector runs, may not create"
+        " it: create the topic or give that right, and restart the connector"
+    )
+    assert creation_refusal(C, None, "t") == ""
 
 
 def test_a_connector_of_an_older_release_rests_upon_nobody() -> None:

@@ -81,6 +81,7 @@ class FakeWire:
         self.ids: dict[str, str] = {}
         self.groups: dict[str, dict[TopicPartition, int]] = {}
         self.created: list[NewTopic] = []
+        self.creates = True
         # What becomes of a record instead of its delivery, where something is to go wrong.
         self.refuse: Callable[[str, NewRecord], KafkaFailure | None] = lambda _topic, _record: None
         self.opened = 0
@@ -131,6 +132,9 @@ class FakeWire:
         self.logs[topic] = [[] for _ in self.logs[topic]]
         for group, offsets in self.groups.items():
             self.groups[group] = {at: end for at, end in offsets.items() if at.topic != topic}
+
+    def creates_topics(self) -> bool:
+        return self.creates
 
     def create(self, topic: NewTopic) -> bool:
         if topic.name in self.logs:
@@ -245,6 +249,7 @@ class FakePorts:
         self.memory: dict[str, Any] = {}
         self.held = Holder(Budget())
         self.figures = Figures()
+        self.creation_refusal = ""
 
     @property
     def ports(self) -> Ports:
@@ -261,4 +266,5 @@ class FakePorts:
             kept=self.kept,
             memory=self.memory,
             held=self.held,
+            creation_refusal=lambda _topic: self.creation_refusal,
         )

@@ -10,7 +10,8 @@ from connectors.runtime.ports import Ending, Ports, TaskSpec, Verdict
 from connectors.sdk.records import TopicPartition
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.values import NewTopic
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import Delivered, NewRecord, NewTopic
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.slice_plugins import list_sink, list_source, plain_steps
 from tests.fakes.slice_ports import FakePorts
@@ -58,6 +59,17 @@ def test_producers_with_the_same_settings_are_one(wire: ClusterWire) -> None:
 
     assert plain is also_plain
     assert wire.outlet({"acks": "1"}) is not plain
+
+
+def test_a_producer_creates_no_topic_where_brokers_would(wire: ClusterWire) -> None:
+    outlet, told = wire.outlet({}), list[Delivered | KafkaFailure]()
+
+    outlet.send("nowhere", NewRecord(value=b"a"), told.append)
+    outlet.flush()
+
+    assert wire.creates_topics()
+    assert [type(one) for one in told] == [KafkaFailure]
+    assert wire.topic_ids(["nowhere"]) == {}
 
 
 def test_what_a_source_writes_a_sink_reads_and_commits(wire: ClusterWire) -> None:

@@ -8,6 +8,7 @@ from connectors.runtime.ports import Ending, SliceEnd, TaskSpec, Verdict
 from connectors.sdk.connector import SourceConnector
 from connectors.sdk.errors import RetriableError
 from gateway.kafka.errors import failure
+from gateway.kafka.values import CLUSTER_DEFAULT
 from tests.fakes.slice_plugins import list_source, plain_steps
 from tests.fakes.slice_ports import FakePorts
 
@@ -184,3 +185,48 @@ def test_a_task_that_is_told_to_stop_stores_what_is_in_the_cluster() -> None:
 
     assert end.ending is Ending.STOPPED
     assert stored(fakes) == [len(fakes.wire.values("out"))]
+
+
+def test_a_missing_topic_is_created_if_brokers_and_the_author_may() -> None:
+    fakes = FakePorts()
+
+    run(list_source(["a"]), fakes)
+    run(list_source(["a", "b"]), fakes)
+
+    assert [(one.name, one.partitions) for one in fakes.wire.created] == [("out", CLUSTER_DEFAULT)]
+    assert fakes.wire.values("out") == [b"a", b"b"]
+
+
+def test_a_deleted_topic_is_created_again_by_the_same_rule() -> None:
+    fakes = FakePorts()
+    run(list_source(["a"]), fakes)
+    del fakes.wire.logs["out"]
+    gone = failure("UNKNOWN_TOPIC_OR_PARTITION", "out", "it was deleted")
+    fakes.wire.refuse = lambda topic, _: None if topic in fakes.wire.logs else gone
+
+    ends = [run(list_source(["a", "b"]), fakes).ending for _ in range(2)]
+
+    assert ends == [Ending.RETRY, Ending.IDLE]
+    assert fakes.wire.values("out") == [b"b"]
+
+
+def test_an_author_who_may_not_create_topics_gets_none() -> None:
+    fakes = FakePorts()
+    fakes.creation_refusal = "topic out does not exist, and user ann may not create it"
+
+    end = run(list_source(["a"]), fakes)
+
+    assert (end.ending, fakes.wire.created, stored(fakes)) == (Ending.FAILED, [], [])
+    assert end.trace.startswith("ConnectorError: topic out does not exist, and user ann may not")
+    fakes.wire.logs["out"] = [[]]
+    assert run(list_source(["a"]), fakes).ending is Ending.IDLE
+
+
+def test_a_missing_topic_is_waited_for_where_brokers_create_none() -> None:
+    fakes = FakePorts()
+    fakes.wire.creates = False
+
+    end = run(list_source(["a"]), fakes)
+
+    assert (end.ending, fakes.wire.created) == (Ending.RETRY, [])
+    assert "brokers create none (auto.create.topics.enable=false)" in fakes.log.lines[-1][1]
