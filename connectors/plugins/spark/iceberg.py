@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from connectors.plugins.spark.batches import Batch, State
 from connectors.plugins.spark.tables import ICEBERG_DATA, has_iceberg
 from connectors.sdk.errors import ConnectorError, RetriableError
-from connectors.sdk.home_files import DELTA_LOG, ICEBERG_METADATA
+from connectors.sdk.home_files import CATALOG, DELTA_LOG, ICEBERG_METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
@@ -138,7 +138,7 @@ class IcebergTable:
     def _catalog(self) -> Iterator["HomeCatalog"]:
         from sqlalchemy.exc import DBAPIError, OperationalError  # noqa: PLC0415 - an extra
 
-        from connectors.plugins.spark.iceberg_catalog import FILE, catalog  # noqa: PLC0415
+        from connectors.plugins.spark.iceberg_catalog import catalog  # noqa: PLC0415
 
         said = f"the Iceberg table {self._identifier} cannot be used:"
         try:
@@ -149,13 +149,13 @@ class IcebergTable:
         except FileNotFoundError as error:
             raise ConnectorError(
                 f"{said} {error.filename or error} is gone; put it back, or remove the table from"
-                f" its catalog {FILE}"
+                f" its catalog {CATALOG}"
             ) from error
         except OperationalError as error:
-            raise RetriableError(f"{said} its catalog {FILE}: {error.orig}") from error
+            raise RetriableError(f"{said} its catalog {CATALOG}: {error.orig}") from error
         except DBAPIError as error:
             raise ConnectorError(
-                f"{said} its catalog {FILE}: {error.orig}; put a copy of it back, or remove it and"
+                f"{said} its catalog {CATALOG}: {error.orig}; put a copy of it back, or remove it and"
                 " register the tables again"
             ) from error
         except OSError as error:
@@ -205,7 +205,7 @@ class IcebergTable:
 
     def _require_new(self) -> None:
         """Refuse a folder with a table that the catalog does not know."""
-        from connectors.plugins.spark.iceberg_catalog import FILE, HomeFile  # noqa: PLC0415
+        from connectors.plugins.spark.iceberg_catalog import HomeFile  # noqa: PLC0415
 
         if not has_iceberg(self._folder):
             return
@@ -217,7 +217,7 @@ class IcebergTable:
             # A table whose creation a worker's end interrupted has nothing in it.
             if metadata.snapshots or MADE not in metadata.properties:
                 raise ConnectorError(
-                    f"{self._folder.name} holds an Iceberg table that {FILE} does not know as"
+                    f"{self._folder.name} holds an Iceberg table that {CATALOG} does not know as"
                     f" {self._identifier}: register it there, set iceberg.namespace and"
                     " iceberg.table to its names, or give another folder"
                 )
