@@ -14,7 +14,7 @@ from django.core.asgi import get_asgi_application
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_resolver
 
-from gateway import home
+from gateway import home, log_lines
 from gateway.connect_port import ConnectPort
 from gateway.dispatch import Dispatch, is_below, is_own
 from gateway.forwarding import Forwarded
@@ -46,7 +46,8 @@ def show_audit_log() -> None:
     """Write events of `gateway.access.audit` to the log of this process."""
     audit = logging.getLogger("gateway.access.audit")
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    # Without a level, so that the supervisor shows them.
+    handler.setFormatter(log_lines.Lines("%(asctime)s %(name)s %(message)s"))
     audit.addHandler(handler)
     audit.setLevel(logging.INFO)
     audit.propagate = False

@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from gateway import home
+from gateway import home, log_lines
 from gateway.addresses import Network, NotAnAddress, networks
 from gateway.admission import MAX_CONNECTIONS, MAX_PER_ADDRESS, Admission
 from gateway.exposure import refusal
@@ -285,12 +285,14 @@ def run(serving: Serving) -> None:
     os.environ["SAMSA_WORKER"] = serving.worker
     if serving.own_socket is not None:
         os.environ["SAMSA_SOCKETS"] = str(serving.own_socket.parent)
-    # First, because it sets up the log.
+    log_lines.begin(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.INFO)
     config = uvicorn.Config(
         APPLICATION,
         http=Http,
         ws=Socket,
         access_log=False,
+        log_config=None,
         lifespan="off",
         # No proxy is assumed: any client could forge these headers.
         proxy_headers=False,

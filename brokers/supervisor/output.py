@@ -26,7 +26,8 @@ SHOWN_CHARACTERS: Final = 500
 QUIET_LEVELS: Final = frozenset({"debug", "info"})
 # Keys of an entry that have their own place in the shown line.
 PLACED: Final = frozenset({"event", "level", "timestamp", "timestamp_ms"})
-TEXT_LEVEL: Final = re.compile(r"(DEBUG|INFO)\b")
+# With or without the time before it.
+TEXT_LEVEL: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+ )?(DEBUG|INFO)\b")
 
 
 class LogFile:

@@ -224,7 +224,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
         (
             "connectors.runtime connectors.sdk connectors.plugins connectors.tasks "
-            "gateway.access gateway.kafka brokers.key_files"
+            "gateway.access gateway.kafka gateway.log_lines brokers.key_files"
         ),
         "django celery",
     ),

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
 from connectors.tasks import beat, home
+from gateway import log_lines
 
 PRIVATE = 0o077
 
@@ -20,5 +21,5 @@ class Command(BaseCommand):
         os.umask(PRIVATE)
         if not settings.REDIS_URL:
             raise CommandError("REDIS_URL is not set: name the server that workers get messages by")
-        logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
+        log_lines.begin(logging.INFO)
         beat.serve(home.cluster(), home.say_ready)

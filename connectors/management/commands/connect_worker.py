@@ -13,6 +13,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from connectors.runtime.cluster_wire import ClusterWire
 from connectors.runtime.pools import PLAIN, POOLS
 from connectors.tasks import home, processes, worker
+from gateway import log_lines
 
 PRIVATE = 0o077
 
@@ -35,7 +36,7 @@ class Command(BaseCommand):
         os.umask(PRIVATE)
         if not settings.REDIS_URL:
             raise CommandError("REDIS_URL is not set: name the server that workers get messages by")
-        logging.basicConfig(format="%(levelname)s %(name)s %(message)s", level=logging.INFO)
+        log_lines.begin(logging.INFO)
         # `up` has warned about root already, and no message here can name code to run.
         warnings.simplefilter("ignore", SecurityWarning)
         # Celery would log every message that it receives.

@@ -1,9 +1,11 @@
 """Connectors in a home that runs: end to end, and through the deaths of what runs them."""
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,15 @@ def states(home: ConnectorsHome, name: str) -> list[str]:
     return [task.state for task in home.tasks(name)]
 
 
+def lines_without_a_time(logs: Path) -> list[str]:
+    """Return what workers and the beat have logged without its time."""
+    files = [*logs.glob("connect-*.log")]
+    assert len(files) > 1, "a beat and a worker have logs"
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    told = [line for line in lines if re.search(r"\b(INFO|WARNING|ERROR) connectors\.", line)]
+    return [line for line in told if not re.match(r"\d{4}-\d\d-\d\dT\S+Z [A-Z]+ ", line)]
+
+
 def test_what_a_source_writes_into_a_topic_a_sink_writes_into_a_file(
     home: ConnectorsHome,
 ) -> None:
@@ -77,6 +88,7 @@ def test_what_a_source_writes_into_a_topic_a_sink_writes_into_a_file(
     assert states(home, "whole-source") == states(home, "whole-sink") == ["RUNNING"]
     told = {row["name"] for row in home.cluster.status()["components"]}
     assert {"connect-beat", "connect-worker-1", "connect-worker-2"} <= told
+    assert lines_without_a_time(home.folder / "logs") == []
 
 
 def test_dead_letters_of_a_sink_arrive_once_when_it_is_mended(
