@@ -11,6 +11,8 @@ from cli.output import plain, say
 FAILED: Final = "FAILED"
 # Failures in a row from which a task counts as retrying, as in the console.
 MIN_ATTEMPTS: Final = 2
+# Of a message in a table.
+MAX_CHARS: Final = 160
 
 
 def is_retrying(task: Mapping[str, Any]) -> bool:
@@ -30,7 +32,7 @@ def trouble_of(status: Mapping[str, Any]) -> str:
 
 def _failure(one: Mapping[str, Any]) -> str:
     first = (str(one.get("trace", "")).strip().splitlines() or ["no reason is known"])[0]
-    return f"failed: {plain(first)}"
+    return f"failed: {_cut(first)}"
 
 
 def _loss(found: Mapping[str, Any]) -> str:
@@ -47,9 +49,14 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 def _retry(found: Mapping[str, Any]) -> str:
     return (
-        f"retrying since {found['since']}, next at {found['next_attempt']}:"
-        f" {plain(found['reason'])}"
+        f"retrying since {found['since']}, next at {found['next_attempt']}: {_cut(found['reason'])}"
     )
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a message; `describe` shows a trace in full."""
+    told = plain(text)
+    return told if len(told) <= MAX_CHARS else f"{told[: MAX_CHARS - 1]}…"
 
 
 def show_trouble(task: Mapping[str, Any]) -> None:

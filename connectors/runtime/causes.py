@@ -17,7 +17,9 @@ from gateway.kafka.errors import KafkaFailure
 # A row of the database holds some of them, and a page shows them in full.
 MAX_CAUSE_CHARS: Final = 300
 # Quoted parts, also those that a limit has cut, and numbers of more digits than a status has.
-OWN_TO_A_RECORD: Final = re.compile(r"""(?<!\w)b?(?:"[^"]*(?:"|$)|'[^']*(?:'|$))|\d{4,}""")
+OWN_TO_A_RECORD: Final = re.compile(
+    r"""(?<!\w)b?(?:"[^"]*(?:"|$)|'[^']*(?:'|$))|(?<![:.\w])\d{4,}"""
+)
 LEFT_OUT: Final = "…"
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,7 +11,12 @@ from connectors.selectors import ConnectorInfo, Status, TaskStatus
 from console import group_names
 from console.monitoring.tables import GroupRow
 from console.queries.connector_states import (
+    FAILED,
+    IN_TROUBLE,
+    LOSING,
+    LOSING_SOME,
     ORDER,
+    PARTLY,
     RUNNING,
     STATES,
     Trouble,
@@ -33,9 +38,12 @@ SHORTEST_CYCLE_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """The lag of a sink's group, as the collector reports it."""
+    """The lag of a sink's group, as the collector reports it.
 
-    mark: Mark
+    `mark` is None where the group is fine and its connector is not: what is read is not written.
+    """
+
+    mark: Mark | None
     lag: int
     link: str
 
@@ -67,6 +75,7 @@ class Connectors:
     is_whole: bool = True
     rows: tuple[Row, ...] = ()
     failed: int = 0
+    losing: int = 0
     # No worker has sent a heartbeat lately, and some connector needs one.
     lacks_workers: bool = False
     may_create: bool = False
@@ -112,7 +121,8 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
         frame=around,
         is_whole=names.is_all,
         rows=tuple(rows),
-        failed=sum(row.mark.state == "bad" for row in rows),
+        failed=sum(row.state in (FAILED, PARTLY) for row in rows),
+        losing=sum(row.state in (LOSING, LOSING_SOME) for row in rows),
         may_create=rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster),
         lacks_workers=bool(rows) and not selectors.has_workers(cluster),
     )
@@ -168,6 +178,13 @@ def batch_rate(batch: Mapping[str, Any], now_ms: float) -> float:
     return float(batch["records"] / max(cycle_s, since_s, SHORTEST_CYCLE_S))
 
 
+def behind_of(behind: Behind | None, state: str) -> Behind | None:
+    """Return a lag without a mark that says fine beside a connector in trouble."""
+    if behind is None or behind.mark is None or state not in IN_TROUBLE:
+        return behind
+    return replace(behind, mark=None) if behind.mark.state == "ok" else behind
+
+
 def _row(
     info: ConnectorInfo, status: Status, *, title: str, cause: str, behind: Behind | None
 ) -> Row:
@@ -187,7 +204,7 @@ def _row(
         cause=cause,
         restarts=sum(task.restarts for task in status.tasks),
         rate=rate_of(status),
-        behind=behind,
+        behind=behind_of(behind, state),
         topics=info.topics,
         changed_at=info.changed_at,
     )

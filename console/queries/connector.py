@@ -12,7 +12,7 @@ from connectors import selectors
 from connectors.runtime.condition import WINDOW_MINUTES, Losing, Retrying
 from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
 from console import group_names
-from console.queries.connect import SINK, Behind, groups_of, rate_of, task_rate, visible
+from console.queries.connect import SINK, Behind, behind_of, groups_of, rate_of, task_rate, visible
 from console.queries.connector_states import (
     FAILED,
     PARTLY,
@@ -150,7 +150,9 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
     if not infos or not statuses:
         return nothing
     info, status = infos[0], statuses[0]
+    is_sink = info.kind == SINK
     plugin = next((each for each in selectors.catalogue() if each.name == info.plugin), None)
+    state, groups = state_of(status), groups_of(around, [name], rights) if is_sink else {}
     losing, retrying = losing_of(status), retrying_of(status)
     places = offsets_of(info) if tab is Tab.OFFSETS else []
     return ConnectorPage(
@@ -162,9 +164,9 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         missing="" if plugin is None else plugin.missing,
         extra="" if plugin is None else plugin.extra,
         status=status,
-        mark=STATES[state_of(status)],
+        mark=STATES[state],
         cause=cause_of(status),
-        has_failed=state_of(status) in (FAILED, PARTLY),
+        has_failed=state in (FAILED, PARTLY),
         losing=losing,
         losing_since=None if losing is None else moment(losing.since_ms / 1000),
         losing_last=None if losing is None else moment(losing.last_ms / 1000),
@@ -172,7 +174,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         retrying=retrying,
         retry_words="" if retrying is None else retry_words(retrying, time.time()),
         rate=rate_of(status),
-        behind=groups_of(around, [name] if info.kind == SINK else [], rights).get(name),
+        behind=behind_of(groups.get(name), state),
         may=_may(rights, cluster, name),
         tasks=tuple(_task(task, info.kind) for task in status.tasks),
         config=tuple(sorted(info.config.items())),
