@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cli.output import Column, plain, say, show_table
-from gateway.kafka.values import Group, Member, PartitionLag, Place
+from cli.verdicts import Told
+from gateway.kafka.values import Group, GroupSummary, Member, PartitionLag, Place
 
 # Units of a time span, each displayed with the next smaller one.
 SECOND: Final = 1000
@@ -70,7 +71,28 @@ def rows_of(group: Group, lags: Iterable[PartitionLag]) -> list[Row]:
     ]
 
 
-def show_group(group: Group, rows: list[Row]) -> None:
+def show_summaries(groups: list[GroupSummary], verdicts: Mapping[str, Told]) -> None:
+    """Show groups, with their verdicts where a collector told them."""
+    titles = ("GROUP", "TYPE", "STATE", *(("VERDICT",) if verdicts else ()))
+    rows = []
+    for group in groups:
+        told = verdicts.get(group.name)
+        said = (None if told is None else told.word,) if verdicts else ()
+        rows.append((group.name, group.type.value, group.state.value, *said))
+    show_table([Column(title=title) for title in titles], rows)
+
+
+def summary_json(group: GroupSummary, told: Told | None) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "state": group.state.value,
+        "type": group.type.value,
+        "is_simple": group.is_simple,
+        "verdict": None if told is None else told.json(),
+    }
+
+
+def show_group(group: Group, rows: list[Row], told: Told | None) -> None:
     say(plain(group.name), bold=True)
     facts = [
         ("state", group.state.value),
@@ -79,6 +101,8 @@ def show_group(group: Group, rows: list[Row]) -> None:
         ("assignor", group.assignor or None),
         ("members", len(group.members)),
     ]
+    if told is not None:
+        facts.append(("verdict", told.sentence))
     for label, value in facts:
         say(f"  {label:<12} {plain(value)}")
     if rows:
@@ -87,7 +111,7 @@ def show_group(group: Group, rows: list[Row]) -> None:
         say("  Nothing is committed or assigned.")
 
 
-def group_json(group: Group, rows: list[Row]) -> dict[str, Any]:
+def group_json(group: Group, rows: list[Row], told: Told | None) -> dict[str, Any]:
     return {
         "group": group.name,
         "state": group.state.value,
@@ -95,6 +119,7 @@ def group_json(group: Group, rows: list[Row]) -> dict[str, Any]:
         "coordinator": group.coordinator,
         "assignor": group.assignor or None,
         "members": len(group.members),
+        "verdict": None if told is None else told.json(),
         "partitions": [row.json() for row in rows],
     }
 

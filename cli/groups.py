@@ -22,9 +22,12 @@ from cli.group_tables import (
     show_group,
     show_lags,
     show_members,
+    show_summaries,
+    summary_json,
 )
-from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
+from cli.output import Form, output_option, plain, say, show_json, show_names
 from cli.topics import counted
+from cli.verdicts import verdicts
 from gateway.kafka.connection import Connection
 from gateway.kafka.groups import Groups
 from gateway.kafka.lag import lags
@@ -87,26 +90,14 @@ def list_groups(
     ]
     match form:
         case Form.JSON:
-            show_json(
-                [
-                    {
-                        "group": group.name,
-                        "state": group.state.value,
-                        "type": group.type.value,
-                        "is_simple": group.is_simple,
-                    }
-                    for group in found
-                ]
-            )
+            known = verdicts(connection)
+            show_json([summary_json(group, known.get(group.name)) for group in found])
         case Form.NAME:
             show_names(group.name for group in found)
         case Form.TABLE if not found:
             say("No group matches." if pattern or states or types else "No groups.")
         case Form.TABLE:
-            show_table(
-                [Column(title="GROUP"), Column(title="TYPE"), Column(title="STATE")],
-                [(group.name, group.type.value, group.state.value) for group in found],
-            )
+            show_summaries(found, verdicts(connection))
 
 
 @groups.command("describe", short_help="Show groups with their partitions, owners and lag.")
@@ -122,7 +113,8 @@ def describe(*, connection: Connection, names: tuple[str, ...], is_all: bool, fo
     wanted = [group.name for group in asked.summaries()] if is_all else list(names)
     found = asked.describe(wanted)
     behind = lags(connection, wanted) if wanted else []
-    described = [(group, rows_of(group, behind)) for group in found]
+    known = verdicts(connection)
+    described = [(group, rows_of(group, behind), known.get(group.name)) for group in found]
     if form is Form.JSON:
         show_json([group_json(*one) for one in described])
         return

@@ -303,7 +303,7 @@ class History:
         for index, base in self._places.items():
             if cells[base + LAG]:
                 since_ms = cells[base + BEHIND_SINCE]
-                if since_ms <= long_ago or since_ms == cells[base + FIRST_SEEN]:
+                if since_ms <= long_ago or since_ms <= cells[base + FIRST_SEEN]:
                     yield index
 
     def lagging(self) -> Iterator[int]:

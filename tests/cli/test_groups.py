@@ -66,7 +66,7 @@ def test_a_list_is_narrowed_by_pattern_state_and_type(sh: Shell) -> None:
     assert names("--type", "consumer") == []
     assert sh.run(groups, "list", "zzz*").stdout == "No group matches.\n"
     assert sh.json(groups, "list", "still") == [
-        {"group": "still", "state": "Empty", "type": "classic", "is_simple": False}
+        {"group": "still", "state": "Empty", "type": "classic", "is_simple": False, "verdict": None}
     ]
 
 

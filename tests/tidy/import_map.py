@@ -31,7 +31,7 @@ READ_OF_BROKERS = (
 )
 OF_COMMANDS = (
     "gateway.kafka brokers.supervisor brokers.inspection brokers.release "
-    "cli.connect_client cli.spark_examples "
+    "cli.connect_client cli.spark_examples cli.verdicts "
     "spark_integration.jobs.class_archive spark_integration.jobs.errors "
     "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
 )
@@ -148,6 +148,12 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
             "spark_integration.jobs spark_integration.datasource.source"
         ),
         "click signal fcntl",
+    ),
+    # The collector of a home is asked for what Kafka's protocol does not know.
+    "cli.verdicts": (
+        "cli brokers.supervisor gateway.kafka console.monitoring.selectors "
+        "console.monitoring.tables console.monitoring.verdicts",
+        "click",
     ),
     # Kafka Connect's REST is asked over HTTP.
     "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl"),

@@ -165,7 +165,8 @@ def test_lag_is_that_of_the_client_library_and_on_the_page_at_once(
             write(producer, RECORDS, age_s=0)
             commit(consumer, RECORDS // PARTITIONS)
             seconds = [page.wait(lambda: page.lag == "0")]
-            assert page.verdict() == "OK"
+            # One commit of a client that joins no group may be a reset; the third one is a reader.
+            assert page.verdict() == "No members"
 
             # Behind: half of it is half a minute old, half of it ten seconds.
             write(producer, RECORDS, age_s=30)
