@@ -1,4 +1,7 @@
-"""Limits failed logins per address and account, and per address.
+"""Limits failed logins per address and account, and per address but for loopback.
+
+All local users of a host share its loopback address, and one who guesses there has the whole
+network 127.0.0.0/8: a limit on the address would only lock out the others.
 
 An attacker cannot lock another user's account, because no limit is on the account alone: one who
 guesses from many addresses gets few attempts at each, and `password_hasher` limits the total.
@@ -18,7 +21,7 @@ from django.db.models import F
 from django.utils.crypto import salted_hmac
 
 from console.models import FailedLogin
-from gateway.addresses import network_of
+from gateway.addresses import is_loopback, network_of
 
 WINDOW: Final = timedelta(minutes=15)
 # A person who has forgotten a password tries a handful of times.
@@ -39,12 +42,15 @@ class Sources:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Return each counted source, as a digest, with its limit."""
         network = network_of(self.address)
-        account = self.account.strip().lower()
-        return (
-            (digest("address", network), MAX_PER_ADDRESS),
-            # No address contains a line feed, so pairs are unambiguous.
-            (digest("pair", f"{network}\n{account}"), MAX_PER_PAIR),
-        )
+        pair = (self.pair, MAX_PER_PAIR)
+        if is_loopback(self.address):
+            return (pair,)
+        return ((digest("address", network), MAX_PER_ADDRESS), pair)
+
+    @property
+    def pair(self) -> str:
+        # No address contains a line feed, so pairs are unambiguous.
+        return digest("pair", f"{network_of(self.address)}\n{self.account.strip().lower()}")
 
 
 def attempt(sources: Sources, *, now: Callable[[], float] = time.time) -> int:
@@ -75,8 +81,7 @@ def forget(sources: Sources) -> None:
     others.
     """
     take_back(sources)
-    _, (pair, _) = sources.limits()
-    FailedLogin.objects.filter(source=pair).delete()
+    FailedLogin.objects.filter(source=sources.pair).delete()
 
 
 def digest(kind: str, text: str) -> str:

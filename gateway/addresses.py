@@ -74,6 +74,12 @@ def network_of(address: str) -> str:
     return str(found)
 
 
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is of this host itself, as all its local users share it."""
+    found = _address(address)
+    return found is not None and found.is_loopback
+
+
 def is_within(text: str, trusted: Sequence[Network]) -> bool:
     """Tell whether an address is in one of the networks."""
     address = _address(text)

@@ -267,7 +267,7 @@ class Proposal(models.Model):
 class AuditEntry(models.Model):
     """One requested change, made or refused; a link of the cluster's chain.
 
-    Written by `services.audit`, and never changed except for the repetitions of a refusal.
+    Written by `services.audit`, and never changed except for the number of its repetitions.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="audit")
@@ -288,7 +288,7 @@ class AuditEntry(models.Model):
     version = models.BigIntegerField()  # of the change; of the store if it was refused
     previous = models.CharField(max_length=DIGEST_CHARS, blank=True)
     digest = models.CharField(max_length=DIGEST_CHARS)
-    # Of a refusal: how often it was requested, and when last. The digest does not cover these.
+    # How often it was requested or made, and when last. The digest does not cover these.
     times = models.BigIntegerField(default=1, db_default=1)
     last_at_ms = models.BigIntegerField(default=0, db_default=0)
 

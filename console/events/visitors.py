@@ -1,12 +1,12 @@
 """Finds the user of a stream's session without changing the session."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.conf import settings
 from django.db import close_old_connections
 
 from console.events.hub import Owner
-from gateway.access import session_users
+from gateway.access import session_users, sessions
 
 
 def owner_of(cookies: Mapping[str, str]) -> Owner | None:
@@ -24,3 +24,11 @@ def owner_of(cookies: Mapping[str, str]) -> Owner | None:
 
 def is_valid(session_key: str) -> bool:
     return owner_of({settings.SESSION_COOKIE_NAME: session_key}) is not None
+
+
+def lasting(session_keys: Collection[str]) -> set[str]:
+    """Return the keys of sessions that have not ended."""
+    try:
+        return sessions.lasting(session_keys)
+    finally:
+        close_old_connections()

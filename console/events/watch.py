@@ -1,9 +1,9 @@
 """Polls for all streams together: metadata versions, the collector's tables, ended sessions.
 
 Polls run while a stream is open. One thread queries the database, so that any number of tabs costs
-one small query a second and one per session a minute, and holds one connection. The tables are this
-process's mirror, which answers at once; they have a thread of their own, since pages must learn
-that they are stale even while the database hangs.
+three small queries a second and one per session a minute, and holds one connection. The tables are
+this process's mirror, which answers at once; they have a thread of their own, since pages must
+learn that they are stale even while the database hangs.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -31,9 +32,12 @@ VERSIONS_SECONDS: Final = 1.0
 # The mirror reads the collector as often. Pages learn of its silence 5 s after its end at most: its
 # tables count as stale after 4.
 TABLES_SECONDS: Final = 1.0
-# A session that another web server ended, or that expired, is noticed within this. Sessions that
-# sign out here are notified at once.
-SESSIONS_SECONDS: Final = 60.0
+# A stream ends within a second of its session, wherever that ended: by sign-out, by expiry, or by a
+# change of the user's rights or password. One small query for all streams.
+SESSIONS_SECONDS: Final = 0.5
+# Sessions that a command changed beside the services of access, such as a new password by Django's
+# own, are noticed within this; it loads each session.
+WHOLE_SESSIONS_SECONDS: Final = 60.0
 # The value of a cluster whose database does not answer.
 AWAY: Final = json.dumps({"is_away": True})
 
@@ -46,11 +50,13 @@ class Watch:
         versions_s: float = VERSIONS_SECONDS,
         tables_s: float = TABLES_SECONDS,
         sessions_s: float = SESSIONS_SECONDS,
+        whole_sessions_s: float = WHOLE_SESSIONS_SECONDS,
     ) -> None:
         self._hub = hub
         self._versions_s = versions_s
         self._tables_s = tables_s
         self._sessions_s = sessions_s
+        self._whole_sessions_s = whole_sessions_s
         # The mirror of this process, once it exists.
         self.snapshots: Callable[[], Snapshot] | None = None
         self._ticks = Ticks()
@@ -70,7 +76,8 @@ class Watch:
         looks = (
             (self.look_at_versions, 0, self._versions_s),
             (self.look_at_tables, 0, self._tables_s),
-            (self.look_at_sessions, self._sessions_s, self._sessions_s),
+            (self.look_for_ended_sessions, self._sessions_s, self._sessions_s),
+            (self.look_at_sessions, self._whole_sessions_s, self._whole_sessions_s),
         )
         self._tasks = tuple(
             loop.create_task(self._repeat(look, first_s=first_s, each_s=each_s))
@@ -119,8 +126,18 @@ class Watch:
         for topic, value in values.items():
             self._hub.publish(topic, value)
 
+    async def look_for_ended_sessions(self) -> None:
+        """End the streams of sessions that are gone or expired, or whose user is disabled."""
+        keys = self._hub.session_keys
+        if not keys:
+            return
+        # While the database does not answer, streams go on as below.
+        with suppress(Error):
+            for key in keys - await self._ask(lambda: visitors.lasting(keys)):
+                self._hub.end_session(key)
+
     async def look_at_sessions(self) -> None:
-        """End the streams of sessions that have ended."""
+        """End the streams of sessions that are not valid any more."""
         for key in self._hub.session_keys:
             try:
                 is_valid = await self._ask(lambda key=key: visitors.is_valid(key))

@@ -6,7 +6,6 @@ last line does. Keys and values are in the forms of a list, but whole.
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from console.messages.forms import Shown, show
 from console.messages.lines import Forms, Sizes, encoded
+from console.spreadsheets import cell
 from gateway.kafka.values import Record
 
 # No record is longer, so nothing is cut.
@@ -23,8 +23,6 @@ COLUMNS: Final = (
     *("partition", "offset", "timestamp", "key_kind", "key", "value_kind", "value", "headers"),
     "is_cut",
 )
-# How spreadsheets recognise a formula; a leading quote turns it into text.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -94,18 +92,10 @@ def _moment(timestamp_ms: int | None, zone: tzinfo) -> str | None:
 
 
 def _csv_line(row: Mapping[str, Any]) -> bytes:
-    cells = (_cell(row[name]) for name in COLUMNS)
+    cells = (cell(row[name]) for name in COLUMNS)
     out = io.StringIO()
     csv.writer(out).writerow(cells)
     return out.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, list):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return value
 
 
 def _csv_note(line: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from console.forms.users import GrantForm, NewUserForm
 from console.queries import users as query
 from console.queries.reading import Reading
-from gateway.access import selectors, services
+from gateway.access import selectors, services, token_services
 from gateway.access.audit import Actor
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -161,11 +161,15 @@ def change_user(request: HttpRequest, number: int, action: str) -> HttpResponse:
     if chosen.is_final and request.POST.get("name", "").strip() != name:
         error = Refused(f"what was typed is not the name of the user: type {name}")
         return _confirm(request, reading, chosen, refused=error)
+    actor = selectors.actor_of(request)
     try:
-        result = chosen.run(selectors.actor_of(request), number)
+        result = chosen.run(actor, number)
     except Refused as error:
         return _confirm(request, reading, chosen, refused=error)
     if chosen.shows_password:
+        if request.POST.get("revoke-tokens"):
+            revoked = token_services.revoke_all_of(actor=actor, owner_id=number)
+            messages.success(request, f"{revoked} API token{'' if revoked == 1 else 's'} revoked.")
         return _show_password(request, reading, name=name, password=str(result), is_new=False)
     messages.success(request, f"{name} {chosen.done}.")
     return redirect("console:users") if chosen.is_final else redirect("console:user", number=number)

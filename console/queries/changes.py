@@ -22,6 +22,7 @@ from brokers.controlplane.services import (
 from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
+from console.spreadsheets import cell
 from gateway.access.grants import Rights
 from gateway.kafka import shown_names
 
@@ -302,14 +303,5 @@ def _as_csv(entries: list[Entry]) -> str:
     rows = csv.writer(out)
     rows.writerow(_COLUMNS)
     for entry in entries:
-        rows.writerow([_cell(value) for value in _flat(entry).values()])
+        rows.writerow([cell(value) for value in _flat(entry).values()])
     return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Return a cell that no spreadsheet reads as a formula: names are untrusted input."""
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
-        return f"'{value}"
-    return value

@@ -8,10 +8,11 @@ from typing import Final
 from brokers.controlplane import selectors as cluster_selectors
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
-from gateway.access import selectors
+from gateway.access import selectors, token_selectors
 from gateway.access.grants import ANY, Grant, Rights
 from gateway.access.operations import OPERATIONS, ROLES, Kind, Operation, Role
 from gateway.access.selectors import OpenSession, UserSummary
+from gateway.access.token_selectors import TokenState
 
 # The length limit of a user name.
 MAX_FILTER: Final = 150
@@ -104,6 +105,8 @@ class UserPage:
     user: UserRow | None = None
     grants: tuple[GrantRow, ...] = ()
     sessions: tuple[SessionRow, ...] = ()
+    # The names of the user's API tokens that are valid.
+    tokens: tuple[str, ...] = ()
     roles: tuple[Choice, ...] = ()
     operations: tuple[Choice, ...] = ()
     clusters: tuple[Choice, ...] = ()
@@ -170,6 +173,7 @@ def _user_page(asking: Asking, number: int | None) -> UserPage:
         sessions=()
         if found is None
         else tuple(_session_row(s, asking) for s in selectors.open_sessions(found.number)),
+        tokens=() if found is None else _valid_tokens(found.number),
         roles=tuple(
             Choice(value=f"role:{role.value}", label=role.value, sentence=ROLES[role].sentence)
             for role in Role
@@ -191,6 +195,11 @@ def _user_page(asking: Asking, number: int | None) -> UserPage:
             *(Choice(value=kind.value, label=KINDS[kind]) for kind in Kind),
         ),
     )
+
+
+def _valid_tokens(user_id: int) -> tuple[str, ...]:
+    owned = token_selectors.tokens(owner_id=user_id)
+    return tuple(token.name for token in owned if token.state is TokenState.VALID)
 
 
 def _row(user: UserSummary, asking: Asking) -> UserRow:

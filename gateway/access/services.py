@@ -129,8 +129,8 @@ def change_own_password(user: User, *, actor: Actor, password: str) -> None:
 def end_sessions(*, actor: Actor, number: int, but: str | None = None) -> int:
     """Sign a user out everywhere, except in the session of one key; return how many ended."""
     with _changing(number) as user:
-        ended = _end_sessions(user, but=but)
-        tell("user.sessions_ended", actor=actor, subject=user.username, sessions=str(ended))
+        if ended := _end_sessions(user, but=but):
+            tell("user.sessions_ended", actor=actor, subject=user.username, sessions=str(ended))
     return ended
 
 

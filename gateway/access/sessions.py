@@ -5,6 +5,7 @@ loading an expired session finds none. Polling does not extend a session: see `R
 POLL_HEADER. Activity is written at most once a minute, because SQLite has one writer at a time.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -118,6 +119,14 @@ def note_origin(request: HttpRequest) -> None:
     session.address = (request.META.get("REMOTE_ADDR") or "")[:ADDRESS_CHARS]
     session.agent = request.headers.get("User-Agent", "")[:AGENT_CHARS]
     session.modified = True
+
+
+def lasting(keys: Collection[str]) -> set[str]:
+    """Return the keys whose sessions exist, have not expired, and have a user who may sign in."""
+    rows = Session.objects.filter(
+        session_key__in=keys, expire_date__gt=timezone.now(), user__is_active=True
+    )
+    return set(rows.values_list("session_key", flat=True))
 
 
 def make_room(user_id: int) -> None:

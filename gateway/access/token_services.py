@@ -16,14 +16,20 @@ from django.utils import timezone
 from gateway.access import models, token_text
 from gateway.access.audit import Actor
 from gateway.access.changes import tell
-from gateway.access.grants import Grant
+from gateway.access.grants import Grant, Rights, common
 from gateway.access.models import ADDRESS_CHARS, MAX_TOKEN_NAME_CHARS
+from gateway.access.selectors import rights_of_user
 from gateway.access.services import MAX_GRANTS, Refused, check_grant, columns_of, described
 
 # Part of a Kafka principal, of counter keys and of log lines.
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-# Programs of one cluster, each with a token of its own; more indicate a script that leaks them.
+# Valid tokens: programs of one cluster, each with a token of its own; more indicate a script that
+# leaks them. Some places are kept for an operator with a shell on the host.
 MAX_TOKENS: Final = 1_000
+KEPT_FOR_HOST: Final = 50
+# Valid tokens of one owner, and all of them that are stored, so that one user takes few places.
+MAX_PER_OWNER: Final = 50
+MAX_STORED_PER_OWNER: Final = 250
 # Revoked and expired tokens stay visible for this long, for questions about them.
 KEPT_AFTER_END: Final = timedelta(days=90)
 # Two centuries: omit the lifetime for a token that never expires.
@@ -53,7 +59,8 @@ def create_token(
     now = timezone.now()
     try:
         with transaction.atomic():
-            _make_room(now)
+            _make_room(now, owner_id)
+            _require_common_right(grants, owner_id)
             token = models.Token.objects.create(
                 name=name,
                 digest=token_text.digest(text),
@@ -93,6 +100,13 @@ def revoke_named(*, actor: Actor, name: str) -> None:
         _revoke(token, actor)
 
 
+def revoke_all_of(*, actor: Actor, owner_id: int) -> int:
+    """Revoke all valid tokens of a user; return their number."""
+    with transaction.atomic():
+        valid = models.Token.objects.filter(_is_valid(timezone.now()), owner_id=owner_id)
+        return len([_revoke(token, actor) for token in valid.order_by("pk")])
+
+
 def note_use(number: int, address: str, *, now: datetime) -> None:
     """Note the use of a token, unless that was done within the last minute."""
     is_old = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_STEP)
@@ -127,11 +141,39 @@ def _check_grants(grants: Sequence[Grant]) -> None:
         check_grant(grant)
 
 
-def _make_room(now: datetime) -> None:
+def _require_common_right(grants: Sequence[Grant], owner_id: int | None) -> None:
+    """Refuse a token that opens nothing now, and would when its owner is given rights."""
+    if owner_id is not None and not common(Rights(grants), rights_of_user(owner_id)).patterns:
+        raise Refused(
+            "you have none of the rights that the token asks for, so it would open nothing: ask for"
+            " less, or have an admin give you a right first"
+        )
+
+
+def _make_room(now: datetime, owner_id: int | None) -> None:
+    """Delete tokens that ended long ago; refuse a token beyond the limits."""
     ended = now - KEPT_AFTER_END
     models.Token.objects.filter(Q(revoked_at__lte=ended) | Q(expires_at__lte=ended)).delete()
-    if models.Token.objects.count() >= MAX_TOKENS:
+    is_valid = _is_valid(now)
+    if owner_id is not None:
+        own = models.Token.objects.filter(owner_id=owner_id)
+        if own.filter(is_valid).count() >= MAX_PER_OWNER:
+            raise Refused(
+                f"you have {MAX_PER_OWNER} valid tokens, the most of one user: revoke what no"
+                " program uses"
+            )
+        if own.count() >= MAX_STORED_PER_OWNER:
+            raise Refused(
+                f"you have created {MAX_STORED_PER_OWNER} tokens that are valid or ended in the"
+                f" last {KEPT_AFTER_END.days} days, the most of one user: use those that are valid"
+            )
+    most = MAX_TOKENS if owner_id is None else MAX_TOKENS - KEPT_FOR_HOST
+    if models.Token.objects.filter(is_valid).count() >= most:
         raise Refused(
-            f"there are {MAX_TOKENS} tokens, the most there can be: revoke what nobody uses; it"
-            f" makes room {KEPT_AFTER_END.days} days later"
+            f"there are {most} valid tokens, the most there can be: revoke those that no program"
+            " uses"
         )
+
+
+def _is_valid(now: datetime) -> Q:
+    return Q(revoked_at__isnull=True) & (Q(expires_at__isnull=True) | Q(expires_at__gt=now))

@@ -56,6 +56,17 @@ def test_nobody_locks_another_out_of_an_account() -> None:
     assert at(1, address="10.0.0.2", account="admin") == 0
 
 
+def test_local_users_do_not_shut_each_other_out_by_the_address_they_share() -> None:
+    for number in range(MAX_PER_ADDRESS + 1):
+        assert at(0, address="127.0.0.1", account=f"user-{number}") == 0
+
+    assert at(1, address="127.0.0.1", account="admin") == 0
+    assert [at(2, address="::1", account="olga") > 0 for _ in range(MAX_PER_PAIR + 1)] == [
+        *[False] * MAX_PER_PAIR,
+        True,
+    ]
+
+
 def test_an_account_is_the_same_however_its_name_is_typed() -> None:
     assert Sources(address="", account=" Alice ").limits() == (
         Sources(address="", account="alice").limits()

@@ -1,11 +1,16 @@
 """Audits changes of users, tokens and connectors, which are made in other databases before.
 
 A caller may report a change again, after a crash between the two databases; it is written once.
+What users without any right may repeat as they like is counted on one entry an hour, since the
+entries of a cluster are limited, and new ones displace the oldest.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from django.db.models import F
 
 from brokers.cluster.origins import Origin, Via
 from brokers.controlplane import models
@@ -45,6 +50,11 @@ class ConnectorChangeKind(StrEnum):
     RESUME_REDRIVE = "resume sending dead letters again"
 
 
+# Changes that users make to their own accounts, without any right.
+OF_EVERYBODY: Final = frozenset({AccessChangeKind.CHANGE_PASSWORD, AccessChangeKind.END_SESSIONS})
+COUNTED_WITHIN_MS: Final = 3_600_000
+
+
 class ExtraChangeKind(StrEnum):
     INSTALL_EXTRA = "install extra"
 
@@ -65,7 +75,7 @@ class AccessChange:
 
 @transactional
 def note_access_change(*, cluster_id: str, change: AccessChange) -> bool:
-    """Write a change, unless it exists already; return whether it was written."""
+    """Write a change, or count it as a repetition; return False if it exists already."""
     draft = Draft(
         origin=change.origin,
         via=change.via,
@@ -83,5 +93,26 @@ def note_access_change(*, cluster_id: str, change: AccessChange) -> bool:
     told = (dict(change.before), dict(change.after))
     if any((row.before, row.after) == told for row in same):
         return False
-    audit.append(cluster, [draft], version=cluster.version, now_ms=change.made_at_ms)
-    return True
+    former = _former(cluster, change) if change.kind in OF_EVERYBODY else None
+    if former is None:
+        audit.append(cluster, [draft], version=cluster.version, now_ms=change.made_at_ms)
+        return True
+    # Changes come in their order, so a time that is counted already is a change told again.
+    later = cluster.audit.filter(pk=former.pk, last_at_ms__lt=change.made_at_ms)
+    return bool(later.update(times=F("times") + 1, last_at_ms=change.made_at_ms))
+
+
+def _former(cluster: models.Cluster, change: AccessChange) -> models.AuditEntry | None:
+    """Return the entry of the last hour that a repetition of it is counted on."""
+    same: models.AuditEntry | None = (
+        cluster.audit.filter(
+            name=change.name,
+            kind=change.kind.value,
+            actor=change.origin.actor,
+            address=change.origin.address,
+            made_at_ms__gt=change.made_at_ms - COUNTED_WITHIN_MS,
+        )
+        .order_by("-number")
+        .first()
+    )
+    return same

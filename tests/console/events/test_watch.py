@@ -5,12 +5,15 @@ import json
 from collections.abc import Callable
 from typing import NoReturn
 
+import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
+from django.utils import timezone
 
 from console.events.hub import Hub, Owner, Stream
-from console.events.watch import AWAY, Watch
+from console.events.watch import AWAY, SESSIONS_SECONDS, Watch
 from gateway.access.grants import Rights
 from gateway.access.models import Session
 from tests.builders.live import CLUSTER_ID, Told
@@ -150,6 +153,37 @@ def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> N
     asyncio.run(ended())
 
 
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda: Session.objects.all().delete(),
+        lambda: Session.objects.update(expire_date=timezone.now()),
+        lambda: User.objects.update(is_active=False),
+    ],
+    ids=["deleted", "expired", "disabled"],
+)
+def test_a_stream_ends_within_a_second_of_its_session(
+    alice: Client, ending: Callable[[], object]
+) -> None:
+    key = alice.cookies[settings.SESSION_COOKIE_NAME].value
+
+    async def ended() -> None:
+        hub = Hub()
+        watch = Watch(hub)
+        owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
+        assert owner is not None
+        stream = hub.open(owner, [TOPIC])
+
+        await watch.look_for_ended_sessions()
+        assert stream.ended == ""
+        await elsewhere(ending)
+        await watch.look_for_ended_sessions()
+        assert stream.ended == "signed out"
+
+    asyncio.run(ended())
+    assert SESSIONS_SECONDS < 1
+
+
 def test_nothing_is_asked_once_the_last_tab_is_closed() -> None:
     async def rested() -> None:
         hub = Hub()
@@ -158,7 +192,7 @@ def test_nothing_is_asked_once_the_last_tab_is_closed() -> None:
         before = asyncio.all_tasks()
         watch.begin()
         watch.begin()
-        assert len(asyncio.all_tasks() - before) == 3
+        assert len(asyncio.all_tasks() - before) == 4
 
         hub.close(stream)
         watch.end()

@@ -8,9 +8,10 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 
-from gateway.access import models, selectors
+from gateway.access import models, selectors, token_selectors
 from gateway.access.operations import Kind, Operation, Role
-from tests.builders import users
+from gateway.access.token_selectors import TokenState
+from tests.builders import tokens, users
 from tests.builders.users import PASSWORD
 from tests.console import cluster_rows
 
@@ -190,6 +191,27 @@ def test_a_reset_password_is_shown_once_and_opens_the_page_that_changes_it(
     assert found
     assert bob.check_password(found[1])
     assert selectors.must_change_password(bob.pk)
+
+
+def test_a_reset_names_the_tokens_that_work_on_and_revokes_them_on_demand(
+    alice: Client, bob: User
+) -> None:
+    tokens.token("app", owner=bob)
+    tokens.token("ended", owner=bob)
+    tokens.revoke("ended")
+    page = f"/users/{bob.pk}/reset-password"
+
+    asked = text(alice, page)
+    alice.post(page)
+    kept = token_selectors.tokens(owner_id=bob.pk)
+    answer = alice.post(page, {"revoke-tokens": "1"})
+
+    assert "app</span>" in asked
+    assert "ended" not in asked
+    assert [row.state for row in kept if row.name == "app"] == [TokenState.VALID]
+    assert "1 API token revoked." in answer.content.decode()
+    states = {row.state for row in token_selectors.tokens(owner_id=bob.pk)}
+    assert states == {TokenState.REVOKED}
 
 
 def test_what_a_rule_forbids_is_told_where_it_was_asked(alice: Client) -> None:

@@ -189,6 +189,18 @@ def test_sessions_end_everywhere_but_in_the_one_that_asks(bob: User) -> None:
     assert (count, has_session(kept), has_session(ended)) == (1, True, False)
 
 
+def test_sessions_that_did_not_end_are_no_change(
+    bob: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = sign_in(bob)
+
+    with caplog.at_level(logging.INFO, logger="gateway.access.audit"):
+        for _ in range(3):
+            services.end_sessions(actor=Actor(name="bob"), number=bob.pk, but=kept)
+
+    assert caplog.messages == []
+
+
 def test_a_deleted_user_leaves_nothing_behind(alice: User, bob: User) -> None:
     key = sign_in(bob)
 
@@ -207,6 +219,7 @@ def test_every_change_is_told_with_actor_and_address_and_without_a_password(
         made = services.create_user(actor=ALICE, name="carol", grant=VIEWER)
         reset = services.reset_password(actor=ALICE, number=bob.pk)
         services.add_grant(actor=ALICE, number=bob.pk, grant=Grant(role=Role.OPERATOR))
+        sign_in(bob)
         services.end_sessions(actor=ALICE, number=bob.pk)
         services.set_enabled(actor=ALICE, number=bob.pk, is_enabled=False)
         services.delete_user(actor=ALICE, number=bob.pk)

@@ -114,3 +114,62 @@ def test_a_use_is_written_once_a_minute(clock: Clock) -> None:
     token_services.note_use(number, "10.0.0.3", now=clock())
     (row,) = token_selectors.tokens()
     assert (row.last_used_at, row.last_address) == (clock(), "10.0.0.3")
+
+
+def test_an_owner_has_a_limit_that_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_services, "MAX_PER_OWNER", 3)
+    monkeypatch.setattr(token_services, "MAX_STORED_PER_OWNER", 5)
+    olga, victor = users.user("olga"), users.user("victor")
+    for number in range(3):
+        tokens.token(f"olga-{number}", owner=olga)
+
+    with pytest.raises(Refused, match="you have 3 valid tokens"):
+        tokens.token("one-more", owner=olga)
+    tokens.revoke("olga-0")
+    tokens.token("olga-3", owner=olga)
+    tokens.revoke("olga-1")
+    tokens.token("olga-4", owner=olga)
+    tokens.revoke("olga-2")
+
+    with pytest.raises(Refused, match="you have created 5 tokens"):
+        tokens.token("one-more", owner=olga)
+    tokens.token("of-another", owner=victor)
+
+
+def test_places_are_kept_for_the_host_and_ended_tokens_take_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(token_services, "MAX_TOKENS", 4)
+    monkeypatch.setattr(token_services, "KEPT_FOR_HOST", 1)
+    olga = users.user("olga")
+    for number in range(3):
+        tokens.token(f"app-{number}", owner=olga)
+
+    with pytest.raises(Refused, match="there are 3 valid tokens"):
+        tokens.token("one-more", owner=olga)
+    tokens.token("of-the-host")
+    with pytest.raises(Refused, match="there are 4 valid tokens"):
+        tokens.token("another-of-the-host")
+    tokens.revoke("app-0")
+    tokens.revoke("of-the-host")
+    tokens.token("one-more", owner=olga)
+
+
+def test_a_token_needs_a_right_that_its_owner_has() -> None:
+    nobody = users.user("olga", role=None)
+
+    for grants in (READS, tokens.EVERYTHING):
+        with pytest.raises(Refused, match="you have none of the rights"):
+            tokens.token(grants=grants, owner=nobody)
+
+
+def test_all_valid_tokens_of_a_user_are_revoked_at_once() -> None:
+    olga, victor = users.user("olga"), users.user("victor")
+    tokens.token("first", owner=olga)
+    tokens.token("second", owner=olga)
+    tokens.token("of-another", owner=victor)
+    tokens.revoke("second")
+
+    assert token_services.revoke_all_of(actor=tokens.HOST, owner_id=olga.pk) == 1
+    valid = [row.name for row in token_selectors.tokens() if row.state.value == "valid"]
+    assert valid == ["of-another"]

@@ -9,6 +9,10 @@ from tests.brokers.controlplane.host import NOW_MS, new_cluster
 
 from brokers.controlplane import audit, services  # isort: skip
 from brokers.controlplane.services import AccessChange, AccessChangeKind  # isort: skip
+from brokers.controlplane.services.access_audit import (  # isort: skip
+    COUNTED_WITHIN_MS,
+    OF_EVERYBODY,
+)
 
 ALICE = Origin(actor="User:alice", address="192.0.2.7")
 
@@ -67,3 +71,30 @@ def test_every_kind_fits_its_column(cluster_id: str, kind: AccessChangeKind) -> 
 
     [entry] = audit.entries(cluster_id=cluster_id, which=audit.Filter(kind=kind.value))
     assert entry.name == "bob"
+
+
+@pytest.mark.parametrize("kind", sorted(OF_EVERYBODY))
+def test_what_a_user_repeats_without_rights_is_counted_on_one_entry_an_hour(
+    cluster_id: str, kind: AccessChangeKind
+) -> None:
+    for number in range(200):
+        told = change(kind, after={"sessions": str(number)}, made_at_ms=NOW_MS + number)
+        assert services.note_access_change(cluster_id=cluster_id, change=told)
+    again = change(kind, after={"sessions": "1"}, made_at_ms=NOW_MS + 100)
+    assert not services.note_access_change(cluster_id=cluster_id, change=again)
+    services.note_access_change(
+        cluster_id=cluster_id, change=change(kind, made_at_ms=NOW_MS + COUNTED_WITHIN_MS)
+    )
+
+    later, first = audit.entries(cluster_id=cluster_id)
+    assert (first.times, first.last_at_ms) == (200, NOW_MS + 199)
+    assert later.times == 1
+    assert not audit.verify(cluster_id=cluster_id).faults
+
+
+def test_changes_that_need_a_right_are_entries_of_their_own(cluster_id: str) -> None:
+    for number in range(3):
+        told = change(AccessChangeKind.RESET_PASSWORD, made_at_ms=NOW_MS + number)
+        services.note_access_change(cluster_id=cluster_id, change=told)
+
+    assert [entry.times for entry in audit.entries(cluster_id=cluster_id)] == [1, 1, 1]
