@@ -155,8 +155,8 @@ class IcebergTable:
             raise RetriableError(f"{said} its catalog {CATALOG}: {error.orig}") from error
         except DBAPIError as error:
             raise ConnectorError(
-                f"{said} its catalog {CATALOG}: {error.orig}; put a copy of it back, or remove it and"
-                " register the tables again"
+                f"{said} its catalog {CATALOG}: {error.orig}; put a copy of it back, or remove it"
+                " and register the tables again"
             ) from error
         except OSError as error:
             raise RetriableError(f"{said} {error}") from error
