@@ -12,6 +12,15 @@ def size(value: float | None) -> str:
     return UNKNOWN if value is None else _scaled(value, 1024, BINARY)
 
 
+def share(value: float | None) -> str:
+    """Return a share as a percentage that is neither rounded to nothing nor to all."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.01:
+        return f"{value:.2%}" if value >= 0.0001 else "under 0.01%"
+    return "over 99%" if 0.99 < value < 1 else f"{value:.0%}"
+
+
 def bytes_rate(value: float | None) -> str:
     return UNKNOWN if value is None else f"{size(value)}/s"
 

@@ -56,6 +56,7 @@ from brokers.server.loop_delay import LoopDelay
 from brokers.server.metrics import Metrics
 from brokers.server.producer_ids import ProducerIds
 from brokers.server.workers import clean
+from brokers.storage import names
 from brokers.storage.disk_failures import MAX_FAILURES, recent_failures
 from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
@@ -165,6 +166,7 @@ class Broker:
         )
         self._loop_delay = LoopDelay(self.metrics.loop_delay, clock)
         self.port = 0
+        self._logged_aside = 0  # folders
         self.is_clean = False  # whether the last end left a log dir that needs no recovery
 
     # -- from outside ----------------------------------------------------------------------------
@@ -371,8 +373,19 @@ class Broker:
             )
 
     def _log_what_is_aside(self) -> None:
-        for folder in self._log_dir.set_aside:
-            self._log.warning("folder.set_aside", folder=folder)
+        """Log each folder that was set aside, once: earlier, or now for a topic of its name."""
+        aside = self._log_dir.set_aside
+        for folder in aside[self._logged_aside :]:
+            parsed = names.parse_partition_folder(folder)
+            assert parsed is not None, f"{folder} was set aside by its name"
+            self._log.warning(
+                "folder.set_aside",
+                path=str(Path(self._log_dir.path, folder)),
+                topic=parsed.topic,
+                partition=parsed.partition,
+                advice="its records are of another topic of this name: move it away, or keep it",
+            )
+        self._logged_aside = len(aside)
 
     def _log_missing_keys(self) -> None:
         """Log missing inspection keys; the agent writes keys before it serves.
@@ -429,6 +442,7 @@ class Broker:
         image = update if isinstance(update, ClusterImage) else apply(context.image, update)
         context.image = image
         await self.replicas.apply(image, context.broker_id)
+        self._log_what_is_aside()
         self._groups.apply(image)
         self.metrics.partitions = len(self.replicas)
         if image.version >= registered.version:

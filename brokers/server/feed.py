@@ -205,6 +205,7 @@ class Feed:
             "disk_free_bytes": room.free_bytes if room else None,
             "disk_device": room.device if room else None,
             "log_bytes": log_bytes,
+            "folders_aside": len(self._context.replicas.log_dir.set_aside),
             "loop_delay_p99_ms": _p99_ms([a - b for a, b in zip(counts, before, strict=True)]),
             "started_ms": self._started_ms,
         }

@@ -315,8 +315,9 @@ def broker_row(view: BrokerView) -> Row:
         *(view.id, view.address, view.answered_ms, view.failure),
         *(totals.get(key, 0) for key in BROKER_TOTALS[:4]),
         totals.get("partitions", 0),
-        *(totals.get(key) for key in ("log_bytes", "memory_bytes")),
-        *(totals.get(key) for key in ("disk_size_bytes", "disk_free_bytes", "loop_delay_p99_ms")),
+        *(totals.get(key) for key in ("log_bytes", "memory_bytes", "disk_size_bytes")),
+        *(totals.get(key) for key in ("disk_used_bytes", "disk_free_bytes", "disk_device")),
+        *(totals.get(key) for key in ("loop_delay_p99_ms", "folders_aside")),
     )
 
 

@@ -110,6 +110,11 @@ METRICS: Final = (
         samples=_brokers(lambda view, _now: view.totals.get("disk_free_bytes")),
     ),
     Metric(
+        name="samsa_broker_disk_used_bytes",
+        help="Used bytes of that file system; used and free leave out what is kept for root.",
+        samples=_brokers(lambda view, _now: view.totals.get("disk_used_bytes")),
+    ),
+    Metric(
         name="samsa_broker_disk_size_bytes",
         help="Size of the file system of a broker's log dir.",
         samples=_brokers(lambda view, _now: view.totals.get("disk_size_bytes")),

@@ -28,8 +28,11 @@ class BrokerRow:
     log_bytes: int | None
     memory_bytes: int | None
     disk_size_bytes: int | None
+    disk_used_bytes: int | None
     disk_free_bytes: int | None
+    disk_device: int | None  # the kernel's number of it, on the broker's host
     loop_delay_p99_ms: float | None
+    folders_aside: int | None  # of other topics, set aside in the log dir
 
 
 @dataclass(frozen=True, slots=True)

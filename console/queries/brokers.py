@@ -30,8 +30,10 @@ BAD_USED: Final = 0.90
 class Disk:
     size: int
     free: int
-    used: float  # 0 to 1
+    used: float  # 0 to 1, as `df` shows it
     state: str
+    used_bytes: int
+    device: int | None = None  # its number on the host; None from an older release
 
     @property
     def percent(self) -> int:
@@ -62,6 +64,14 @@ class BrokerRow:
     loop_delay_ms: float | None
     memory_bytes: int | None
     log_bytes: int | None
+    folders_aside: int = 0
+
+    @property
+    def logs_share(self) -> float | None:
+        """The share of its logs in what is used of the disk; None if one of them is unknown."""
+        if self.disk is None or self.log_bytes is None or not self.disk.used_bytes:
+            return None
+        return min(1.0, self.log_bytes / self.disk.used_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,15 +215,26 @@ def row_of(
         loop_delay_ms=None if live is None else live.loop_delay_p99_ms,
         memory_bytes=None if live is None else live.memory_bytes,
         log_bytes=None if told is None else told.log_bytes,
+        folders_aside=0 if told is None else told.folders_aside or 0,
     )
 
 
 def disk_of(told: Told | None) -> Disk | None:
     if told is None or not told.disk_size_bytes or told.disk_free_bytes is None:
         return None
-    used = min(1.0, max(0.0, 1 - told.disk_free_bytes / told.disk_size_bytes))
-    state = "bad" if used >= BAD_USED else "warn" if used >= WARN_USED else "ok"
-    return Disk(size=told.disk_size_bytes, free=told.disk_free_bytes, used=used, state=state)
+    free, used_bytes = told.disk_free_bytes, told.disk_used_bytes
+    if used_bytes is None:
+        used_bytes = max(0, told.disk_size_bytes - free)
+    # A file system keeps room for its administrator, which is neither used nor free.
+    used = used_bytes / (used_bytes + free) if used_bytes + free else 1.0
+    return Disk(
+        size=told.disk_size_bytes,
+        free=free,
+        used=used,
+        state="bad" if used >= BAD_USED else "warn" if used >= WARN_USED else "ok",
+        used_bytes=used_bytes,
+        device=told.disk_device,
+    )
 
 
 def _sorted(rows: list[BrokerRow], sort: str) -> list[BrokerRow]:

@@ -7,7 +7,7 @@ hours and of the whole day: one alone takes a burst for a trend, or misses that 
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from console.monitoring.selectors import CollectorFailed
@@ -40,6 +40,9 @@ class Fullness:
     state: str = "ok"
     low_days: float | None = None
     high_days: float | None = None
+    # Bytes a day by which the disk fills, and the broker's logs on it grow, at the faster trend.
+    fills_per_day: float | None = None
+    logs_per_day: float | None = None
 
 
 UNKNOWN: Final = Fullness(words="not known", state="stale")
@@ -87,27 +90,48 @@ def fullness_of(broker_id: int, *, now_s: int | None = None) -> Fullness:
     name = str(broker_id)
     try:
         told = live.ask("/series", kind="broker", name=name, metric="disk_free_bytes", **times)
+        found = estimate(told["samples"], step_s=told["step_s"])
+        if found.low_days is None:
+            return found
+        # Something grows: is it the broker's logs?
+        logs = live.ask("/series", kind="broker", name=name, metric="log_bytes", **times)
     except CollectorFailed:
         return UNKNOWN
-    return estimate(told["samples"], step_s=told["step_s"])
+    trends = _trends(_points(logs["samples"], logs["step_s"]))
+    return replace(found, logs_per_day=max(trends)) if trends else found
 
 
 def estimate(samples: Sequence[float | None], *, step_s: float) -> Fullness:
     """Return the forecast for samples of free bytes, oldest first; None for a missing sample."""
-    points = [(at * step_s, free) for at, free in enumerate(samples) if free is not None]
-    if len(points) < LEAST_SAMPLES or points[-1][0] - points[0][0] < LEAST_S:
+    points = _points(samples, step_s)
+    trends = _trends(points)
+    if not trends:
         return EARLY
-    end_s, free = points[-1]
-    days = []
-    for window_s in WINDOWS_S:
-        part = [point for point in points if point[0] >= end_s - window_s]
-        shrinks = -slope(part) * DAY_S if len(part) >= LEAST_SAMPLES else 0.0
-        days.append(free / shrinks if shrinks > 0 else LONGEST_DAYS)
+    free = points[-1][1]
+    days = [free / -trend if trend < 0 else LONGEST_DAYS for trend in trends]
     low, high = min(days), max(days)
     if low >= LONGEST_DAYS:
         return NOT_FILLING
     state = "bad" if low < BAD_DAYS else "warn" if low < WARN_DAYS else "ok"
-    return Fullness(words=_words(low, high), state=state, low_days=low, high_days=high)
+    return Fullness(
+        words=_words(low, high),
+        state=state,
+        low_days=low,
+        high_days=high,
+        fills_per_day=-min(trends),
+    )
+
+
+def _points(samples: Sequence[float | None], step_s: float) -> list[tuple[float, float]]:
+    return [(at * step_s, value) for at, value in enumerate(samples) if value is not None]
+
+
+def _trends(points: Sequence[tuple[float, float]]) -> list[float]:
+    """Return by how much a value changes a day, in each window; nothing from too few samples."""
+    if len(points) < LEAST_SAMPLES or points[-1][0] - points[0][0] < LEAST_S:
+        return []
+    parts = [[point for point in points if point[0] >= points[-1][0] - w] for w in WINDOWS_S]
+    return [slope(part) * DAY_S if len(part) >= LEAST_SAMPLES else 0.0 for part in parts]
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:

@@ -45,6 +45,8 @@ LOW_DISK: Final = 0.15
 SLOW_LOOP_MS: Final = 100.0
 # With less free space, a broker may be unable to clean its logs.
 NO_DISK: Final = 0.05
+# What takes or grows more than this is what the advice is about.
+HALF: Final = 0.5
 FULL_SOON_DAYS: Final = 7.0
 FULL_NOW_DAYS: Final = 1.0
 
@@ -258,17 +260,20 @@ def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
     """Report disks that are nearly full or will be soon, once for brokers that share a disk."""
     sharing: dict[tuple[str, int, int], list[BrokerRow]] = {}
     for row in rows:
-        if row.disk is not None:
-            sharing.setdefault((row.host, row.disk.size, row.disk.percent), []).append(row)
+        disk = row.disk
+        if disk is not None:
+            # An older release does not name the disk.
+            named = disk.percent if disk.device is None else disk.device
+            sharing.setdefault((row.host, disk.size, named), []).append(row)
     for brokers in sharing.values():
         yield from _of_disk(brokers, cluster_id=cluster_id)
 
 
 def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
-    """Report the disk that brokers of one host share, by the earliest of their forecasts."""
-    row = min(brokers, key=lambda each: (each.fullness.low_days or math.inf, each.id))
+    """Report the disk that brokers of one host share, by the worst that one of them says."""
+    row = min(brokers, key=_urgency)
     assert row.disk is not None, "of those that tell of their disk"
-    share = row.disk.free / row.disk.size
+    share = 1 - row.disk.used
     days = row.fullness.low_days
     is_soon = days is not None and days <= FULL_SOON_DAYS
     if share >= LOW_DISK and not is_soon:
@@ -283,10 +288,39 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
         state="bad" if is_now else "warn",
         word="Disk",
         sentence=f"The disk of {whose} has {quantities.size(row.disk.free)} left, {share:.0%}",
-        cause=f"{filling}A broker whose disk is full takes no more records. Shorten"
-        " retention.ms of large topics, or give it a larger disk.",
+        cause=f"{filling}{_filler(brokers, row)} A full disk takes no more records.",
         cluster_id=cluster_id,
     )
+
+
+def _urgency(row: BrokerRow) -> tuple[float, int, int]:
+    assert row.disk is not None, "of those that tell of their disk"
+    return (row.fullness.low_days or math.inf, row.disk.free, row.id)
+
+
+def _filler(brokers: Sequence[BrokerRow], row: BrokerRow) -> str:
+    """Say what takes the room of a disk and what grows on it, and advise by that."""
+    assert row.disk is not None, "of those that tell of their disk"
+    if any(each.log_bytes is None for each in brokers):
+        return "What takes its room is not known."
+    share = min(1.0, sum(each.log_bytes or 0 for each in brokers) / max(1, row.disk.used_bytes))
+    are_logs = share >= HALF
+    logs_share, rest = quantities.share(share), quantities.share(1 - share)
+    words = f"Topics take {logs_share} of what is used, other data {rest}"
+    fills = row.fullness.fills_per_day
+    if fills is not None:
+        # The logs of each broker grow for themselves, and the disk fills by all of them.
+        logs = min(fills, max(0.0, sum(each.fullness.logs_per_day or 0 for each in brokers)))
+        are_logs = logs >= HALF * fills
+        grown, whose = (logs, "topics") if are_logs else (fills - logs, "other data")
+        words += f"; {whose} grow{'' if are_logs else 's'} by some {quantities.size(grown)} a day"
+    advice = (
+        "Shorten retention.ms of large topics, or give it a larger disk."
+        if are_logs
+        else "Remove other data from this disk, or give the brokers one of their own: deleting"
+        " records would free little."
+    )
+    return f"{words}. {advice}"
 
 
 def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:

@@ -26,6 +26,11 @@ def size(value: Number) -> SafeString:
 
 
 @register.filter
+def share(value: Number) -> str:
+    return quantities.share(value) if isinstance(value, int | float) else NOT_KNOWN
+
+
+@register.filter
 def bytes_rate(value: Number) -> str:
     return quantities.bytes_rate(value) if isinstance(value, int | float) else NOT_KNOWN
 

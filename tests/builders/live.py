@@ -26,10 +26,16 @@ def broker(broker_id: int, **values: Any) -> BrokerRow:
         "log_bytes": 0,
         "memory_bytes": 60_000_000,
         "disk_size_bytes": 100_000_000_000,
+        "disk_used_bytes": 40_000_000_000,
         "disk_free_bytes": 60_000_000_000,
+        "disk_device": 2049,
         "loop_delay_p99_ms": 0.2,
+        "folders_aside": 0,
     }
-    return BrokerRow(**{**row, **values})
+    row |= values
+    if "disk_free_bytes" in values and "disk_used_bytes" not in values:
+        row["disk_used_bytes"] = row["disk_size_bytes"] - row["disk_free_bytes"]
+    return BrokerRow(**row)
 
 
 def topic(name: str, **values: Any) -> TopicRow:

@@ -37,3 +37,19 @@ def test_a_rate_of_bytes_is_a_size_each_second() -> None:
 
 def test_counts_are_exact() -> None:
     assert quantities.count(1_204_551) == "1,204,551"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0%"),
+        (0.00001, "under 0.01%"),
+        (0.0007, "0.07%"),
+        (0.37, "37%"),
+        (0.9993, "over 99%"),
+        (1.0, "100%"),
+        (None, "–"),
+    ],
+)
+def test_shares_are_rounded_neither_to_nothing_nor_to_all(value: float | None, text: str) -> None:
+    assert quantities.share(value) == text

@@ -2,6 +2,7 @@
 
 import pytest
 
+from console.queries import live
 from console.queries.fullness import (
     EARLY,
     KEPT_S,
@@ -83,7 +84,8 @@ def test_a_forecast_is_kept_for_a_minute(told: Told) -> None:
     kept.of([1])
 
     assert first[1].state == "warn"
-    assert (asked, len(told.asked)) == (2, 3)
+    # A disk that fills is asked about twice: for its free bytes, and for its logs.
+    assert (asked, len(told.asked)) == (4, 6)
 
 
 def test_a_silent_collector_is_asked_once_for_all_brokers_and_again_the_next_time(
@@ -96,3 +98,19 @@ def test_a_silent_collector_is_asked_once_for_all_brokers_and_again_the_next_tim
     assert len(told.asked) == 1
     kept.of([1])
     assert len(told.asked) == 2
+
+
+def test_the_growth_of_the_logs_is_told_beside_that_of_the_disk(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = {"disk_free_bytes": falling(10 * GB), "log_bytes": falling(-2 * GB)}
+
+    def ask(_path: str, *, metric: str, **_query: object) -> dict[str, object]:
+        return {"step_s": STEP_S, "samples": series[metric]}
+
+    monkeypatch.setattr(live, "ask", ask)
+
+    found = fullness_of(1)
+
+    assert found.fills_per_day == pytest.approx(10 * GB, rel=0.01)
+    assert found.logs_per_day == pytest.approx(2 * GB, rel=0.01)

@@ -1,5 +1,6 @@
 """What needs attention, and in which order."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from console.queries.fullness import NOT_FILLING, Fullness
 from console.queries.needs import NAMED_GROUPS, Need, Rank
 from tests.builders import live as rows
 from tests.builders.live import CLUSTER_ID, NOW_MS, Told
+
+GIB = 2**30
 
 
 def broker(broker_id: int, word: str = "Serving", mark: str = "ok", **values: Any) -> BrokerRow:
@@ -26,7 +29,14 @@ def broker(broker_id: int, word: str = "Serving", mark: str = "ok", **values: An
 
 
 def disk(free: int) -> Disk:
-    return Disk(size=100 * 2**30, free=free * 2**30, used=1 - free / 100, state="ok")
+    return Disk(
+        size=100 * GIB,
+        free=free * GIB,
+        used=1 - free / 100,
+        state="ok",
+        used_bytes=(100 - free) * GIB,
+        device=2049,
+    )
 
 
 def of_groups(told: Told) -> list[Need]:
@@ -154,6 +164,50 @@ def test_brokers_that_share_a_disk_are_told_together() -> None:
         "The disk of brokers 1, 2 and 3 has 9 GiB left, 9%",
         "The disk of broker 4 has 9 GiB left, 9%",
     ]
+
+
+@pytest.mark.parametrize(
+    ("logs", "logs_per_day", "words"),
+    [
+        (
+            GIB // 20,
+            0,
+            (
+                "Topics take 0.16% of what is used, other data over 99%; other data grows by some"
+                " 18 GiB a day. Remove other data from this disk"
+            ),
+        ),
+        (
+            30 * GIB,
+            6 * GIB,
+            (
+                "Topics take 96% of what is used, other data 4%; topics grow by some 18 GiB a day."
+                " Shorten retention.ms of large topics"
+            ),
+        ),
+        (30 * GIB, GIB, "; other data grows by some 15 GiB a day. Remove other data"),
+    ],
+)
+def test_a_disk_alarm_names_who_fills_it_and_advises_by_that(
+    logs: int, logs_per_day: int, words: str
+) -> None:
+    forecast = Fullness(
+        words="in 5 d", low_days=5.0, fills_per_day=18 * GIB, logs_per_day=logs_per_day
+    )
+    sharing = [
+        broker(number, disk=disk(6), log_bytes=logs, fullness=forecast) for number in (1, 2, 3)
+    ]
+
+    (found,) = needs.of_disks(sharing, cluster_id=CLUSTER_ID)
+
+    assert words in found.cause
+
+
+def test_two_disks_of_one_host_are_told_each() -> None:
+    first = broker(1, disk=disk(9))
+    second = broker(2, disk=replace(disk(9), device=2050))
+
+    assert len(list(needs.of_disks([first, second], cluster_id=CLUSTER_ID))) == 2
 
 
 def test_a_disk_of_which_nobody_tells_is_no_need() -> None:

@@ -261,3 +261,25 @@ def test_brokers_that_come_and_go_are_no_news() -> None:
 
     assert data is not None
     assert [event.text for event in data.events] == ["topic created: orders"]
+
+
+def test_a_disk_is_as_full_as_df_says(told: Told) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    told.put(
+        rows.broker(
+            1,
+            disk_size_bytes=100_000_000_000,
+            disk_used_bytes=30_000_000_000,
+            disk_free_bytes=50_000_000_000,  # the rest is for the administrator only
+            log_bytes=15_000_000_000,
+            folders_aside=2,
+        )
+    )
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    (row,) = data.brokers
+    assert row.disk is not None
+    assert (row.disk.percent, row.logs_share, row.folders_aside) == (38, 0.5, 2)
