@@ -17,9 +17,9 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "up": ("cli.up", "Start brokers, their agent, the console and the gateway."),
     "node": ("cli.up", "Start agent and brokers only, joining the cluster of DATABASE_URL."),
     "down": ("cli.down", "Stop everything that runs in the home."),
-    "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it is healthy."),
+    "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it works."),
     "logs": ("cli.logs", "Show the log of a COMPONENT, or of all."),
-    "brokers": ("cli.brokers", "Start, stop and restart a broker of the home."),
+    "brokers": ("cli.brokers", "Start, stop, restart and hold a broker of the home."),
     "topics": ("cli.topics", "List, create, describe, alter and delete topics."),
     "configs": ("cli.configs", "Describe and alter the configs of topics and brokers."),
     "groups": (

@@ -45,7 +45,7 @@ SHAPES: Final[Mapping[str, tuple[str, str]]] = {
 @HOME_OPTION
 @click.option("--json", "is_json", is_flag=True, help="For scripts.")
 def status(*, home: Path, is_json: bool) -> None:
-    """Show what runs in the home; exit 0 only when all of it is healthy and no disk full."""
+    """Show what runs in the home; exit 0 only when all of it works."""
     try:
         told = client.ask(Home(home), "status")
     except NotRunning as error:
