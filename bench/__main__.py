@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench.measure import NoPeer, Table, machine
+from bench.measure import NoPeer, Table, Unmet, machine
 from bench.reports import as_json, drawn
 from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 
@@ -24,7 +24,9 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
     help="Run broker or groups against this one, too; broker without an address: a real Kafka.",
 )
 @click.option(
-    "--minutes", type=click.IntRange(min=1), help="How long scale lets clients churn, soak waits."
+    "--minutes",
+    type=click.IntRange(min=1),
+    help="How long scale lets clients churn, soak waits, verdicts watches.",
 )
 @click.option("--screenshots", metavar="DIR", help="Have console take pictures of its pages.")
 @click.option("--postgres", metavar="URL", help="Run controlplane on this database, too.")
@@ -36,6 +38,7 @@ def main(suite: str | None, json_file: Path | None, **options_given: str | int |
     started = datetime.now(UTC)
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
     results: dict[str, list[Table]] = {}
+    unmet: list[str] = []
     for name in [suite] if suite else [name for name in SUITES if name not in LONG]:
         results[name] = []
         try:
@@ -45,8 +48,12 @@ def main(suite: str | None, json_file: Path | None, **options_given: str | int |
                 console.print("".join(f"  {note}\n" for note in table.notes), style="dim", end="")
         except NoPeer as reason:
             raise click.ClickException(str(reason)) from reason
+        except Unmet as shown:
+            unmet.append(f"{name}: {shown}")
     if json_file is not None:
         json_file.write_text(as_json(results, started), encoding="utf-8")
+    if unmet:
+        raise click.ClickException("; ".join(unmet))
 
 
 def given(options: Mapping[str, str | int | None], suite: str | None) -> dict[str, str | int]:

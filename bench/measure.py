@@ -26,6 +26,10 @@ class NoPeer(Exception):
     """A peer cannot be run here; the message says why."""
 
 
+class Unmet(Exception):
+    """A suite has shown what must not be, after its tables; the message says what."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table of a suite. A float is a figure (µs, GB/s, a ratio); its column names the unit."""

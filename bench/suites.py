@@ -26,9 +26,10 @@ SUITES = {
     "scale": "many partitions, ten thousand idle connections, clients that come and go",
     "spark": "rows from topics to Spark, in batches and as a stream",
     "soak": "an hour of a cluster that nobody uses",
+    "verdicts": "what the console says of groups, beside a judge that sees only wire calls",
 }
 # Run only when they are named: they take long, and most of it is waiting.
-LONG = frozenset({"connect", "loop", "scale", "soak", "spark"})
+LONG = frozenset({"connect", "loop", "scale", "soak", "spark", "verdicts"})
 # The peer of the suite "broker" that it starts itself.
 KAFKA = "kafka"
 # Which options a suite takes; the rest of the command line is everybody's.
@@ -39,6 +40,7 @@ OPTIONS = {
     "controlplane": "postgres",
     "scale": "minutes",
     "soak": "minutes",
+    "verdicts": "minutes",
 }
 
 

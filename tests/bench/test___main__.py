@@ -14,7 +14,7 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES
     ("arguments", "sentence"),
     [
         (["codec", "--peer", "h:1"], "--peer belongs to broker"),
-        (["--minutes", "5"], "--minutes belongs to scale and soak"),
+        (["--minutes", "5"], "--minutes belongs to scale and soak and verdicts"),
         (["soak", "--minutes", "0"], "0 is not in the range"),
         (["groups", "--peer"], "--peer without an address belongs to broker"),
     ],

@@ -1,0 +1,190 @@
+"""Compares what pages say of groups with what a judge found and what the groups' scripts say.
+
+Pure. Each change has its grace, since neither side can know of it at once; what lasts longer is a
+contradiction. Words of one page that exclude each other have no grace.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench.verdict_judge import Opinion, Ruling
+from bench.verdict_pages import Mark, Sight, Sights
+
+JUDGE, SCRIPT, PAGE = "judge", "script", "page"
+# How long a page may take to say a problem, and to say its end. The judge has waited already.
+GRACE_S: Final = {
+    (JUDGE, Opinion.PROBLEM): 120.0,
+    (JUDGE, Opinion.FINE): 180.0,
+    (SCRIPT, Opinion.PROBLEM): 300.0,
+    (SCRIPT, Opinion.FINE): 180.0,
+}
+GREEN: Final = "green over a problem"
+SILENT: Final = "no verdict over a problem"
+ALARM: Final = "alarm without a problem"
+WORDS: Final = "words exclude each other"
+DIFFER: Final = "pages differ"
+# Pages are read one after the other: those that differ must do so twice in a row.
+LOOKS_APART: Final = 2
+NEVER_GREEN: Final = re.compile(
+    r"does not catch up|falls? behind|falling behind|never committed|gets no further|"
+    r"commits no more|losing records|loses records",
+    re.IGNORECASE,
+)
+NEVER_ALARM: Final = re.compile(
+    r"keeps up|caught up(?! in)|nothing waits|no records? waits?", re.IGNORECASE
+)
+# The group of a contradiction that concerns all of them.
+ALL: Final = "(all)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One group at one moment, seen by all; a group of the demo has no script."""
+
+    at_s: float
+    group: str
+    phase: str
+    truth: Opinion
+    ruling: Ruling
+    sight: Sight
+
+
+@dataclass(slots=True, kw_only=True)
+class Contradiction:
+    kind: str
+    witness: str
+    group: str
+    phase: str
+    first_s: float
+    last_s: float
+    looks: int
+    figures: str
+    words: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparison:
+    """All that was noted. `ended` and `lasting` are contradictions."""
+
+    notes: list[Note] = field(default_factory=list)
+    ended: list[Contradiction] = field(default_factory=list)
+    lasting: dict[tuple[str, str, str], Contradiction] = field(default_factory=dict)
+    # Per witness and group: its opinion, and since when it has it.
+    _since: dict[tuple[str, str], tuple[Opinion, float]] = field(default_factory=dict)
+    _apart: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def contradictions(self) -> list[Contradiction]:
+        found = [*self.ended, *self.lasting.values()]
+        return sorted(found, key=lambda one: (one.first_s, one.group, one.kind))
+
+    def add(self, note: Note) -> list[Contradiction]:
+        """Note one group; return the contradictions that begin here."""
+        self.notes.append(note)
+        found = {
+            (kind, witness): words
+            for kind, witness, words in (
+                *self._against(JUDGE, note, note.ruling.opinion),
+                *self._against(SCRIPT, note, note.truth),
+                *((WORDS, PAGE, words) for words in exclusions(note.sight)),
+                *((DIFFER, PAGE, words) for words in self._differing(note.group, note.sight)),
+            )
+        }
+        return self._kept(note, found)
+
+    def add_counts(self, at_s: float, sights: Sights) -> list[Contradiction]:
+        """Compare the badge of the navigation with the list of groups."""
+        words = f"the badge says {sights.badge}, the list has {sights.alarms}"
+        apart = self._apart_for(ALL, sights.badge != sights.alarms)
+        note = Note(
+            at_s=at_s,
+            group=ALL,
+            phase="",
+            truth=Opinion.OPEN,
+            ruling=Ruling(opinion=Opinion.OPEN, reason=""),
+            sight=Sight(listed=None, own=None, in_need=None),
+        )
+        return self._kept(note, {(DIFFER, PAGE): words} if apart else {})
+
+    def _against(
+        self, witness: str, note: Note, opinion: Opinion
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield the contradiction between a witness and the pages, once grace is over."""
+        before, since_s = self._since.get((witness, note.group), (None, note.at_s))
+        if before is not opinion:
+            since_s = note.at_s
+            self._since[witness, note.group] = (opinion, since_s)
+        grace_s = GRACE_S.get((witness, opinion))
+        if grace_s is None or note.at_s - since_s < grace_s:
+            return
+        kind = kind_of(opinion, note.sight)
+        if kind is not None:
+            yield kind, witness, note.sight.words
+
+    def _differing(self, group: str, sight: Sight) -> Iterator[str]:
+        colours = {mark.colour for mark in sight.marks}
+        if self._apart_for(group, len(colours) > 1 or sight.listed is None):
+            yield " | ".join(f"{mark.colour} {mark.verdict}" for mark in sight.marks)
+
+    def _apart_for(self, group: str, is_apart: bool) -> bool:
+        self._apart[group] = self._apart.get(group, 0) + 1 if is_apart else 0
+        return self._apart[group] >= LOOKS_APART
+
+    def _kept(self, note: Note, found: dict[tuple[str, str], str]) -> list[Contradiction]:
+        """Prolong those that last, end those that do not, and return the new ones."""
+        for key in [key for key in self.lasting if key[0] == note.group]:
+            if key[1:] not in found:
+                self.ended.append(self.lasting.pop(key))
+        new = []
+        for (kind, witness), words in found.items():
+            if (known := self.lasting.get((note.group, kind, witness))) is not None:
+                known.last_s, known.looks = note.at_s, known.looks + 1
+                continue
+            begun = Contradiction(
+                kind=kind,
+                witness=witness,
+                group=note.group,
+                phase=note.phase,
+                first_s=note.at_s,
+                last_s=note.at_s,
+                looks=1,
+                figures=note.ruling.reason,
+                words=words,
+            )
+            self.lasting[note.group, kind, witness] = begun
+            new.append(begun)
+        return new
+
+
+def kind_of(opinion: Opinion, sight: Sight) -> str | None:
+    """Return how pages contradict an opinion."""
+    match opinion:
+        case Opinion.PROBLEM if sight.is_green:
+            return GREEN
+        case Opinion.PROBLEM if not sight.is_alarm:
+            return SILENT
+        case Opinion.FINE if sight.is_alarm:
+            return ALARM
+        case _:
+            return None
+
+
+def exclusions(sight: Sight) -> Iterator[str]:
+    """Yield words of a page that exclude the colour beside them."""
+    for mark in sight.marks:
+        if (words := excluded(mark)) is not None:
+            yield words
+    if sight.own is not None and sight.own.colour == "ok":
+        yield from (f"OK above, but below: {one.words}" for one in sight.parts if is_bad(one))
+
+
+def excluded(mark: Mark) -> str | None:
+    never = {"ok": NEVER_GREEN, "bad": NEVER_ALARM}.get(mark.colour)
+    found = never and never.search(mark.words)
+    return f"“{found[0]}” in {mark.colour}: {mark.words}" if found else None
+
+
+def is_bad(mark: Mark) -> bool:
+    return mark.colour == "bad"

@@ -1,0 +1,115 @@
+"""What counts as a contradiction between pages, judge and scripts, and from when on."""
+
+import pytest
+
+from bench.verdict_comparison import (
+    ALARM,
+    DIFFER,
+    GREEN,
+    JUDGE,
+    PAGE,
+    SCRIPT,
+    SILENT,
+    WORDS,
+    Comparison,
+    Note,
+)
+from bench.verdict_judge import Opinion, Ruling
+from bench.verdict_pages import Mark, Sight, Sights
+
+FINE, OPEN, PROBLEM = Opinion.FINE, Opinion.OPEN, Opinion.PROBLEM
+
+
+def mark(colour: str, words: str = "records wait") -> Mark:
+    return Mark(colour=colour, verdict=colour, words=words)
+
+
+def sight(colour: str, words: str = "3 read") -> Sight:
+    told = mark(colour, words)
+    return Sight(listed=told, own=told, in_need=told if colour == "bad" else None)
+
+
+def note(at_s: float, seen: Sight, *, judged: Opinion = OPEN, truth: Opinion = OPEN) -> Note:
+    ruling = Ruling(opinion=judged, reason="its figures")
+    return Note(at_s=at_s, group="billing", phase="level", truth=truth, ruling=ruling, sight=seen)
+
+
+def found(*notes: Note) -> list[tuple[str, str, float, float]]:
+    comparison = Comparison()
+    for one in notes:
+        comparison.add(one)
+    return [(one.kind, one.witness, one.first_s, one.last_s) for one in comparison.contradictions]
+
+
+def test_a_page_that_stays_green_over_a_problem_is_found_after_grace() -> None:
+    notes = [note(at_s, sight("ok"), judged=PROBLEM) for at_s in range(0, 201, 20)]
+
+    assert found(*notes) == [(GREEN, JUDGE, 120, 200)]
+
+
+def test_an_alarm_may_take_as_long_as_its_grace() -> None:
+    late = [note(at_s, sight("ok" if at_s < 300 else "bad"), truth=PROBLEM) for at_s in (0, 280)]
+
+    assert found(*late, note(300, sight("bad"), truth=PROBLEM)) == []
+
+
+def test_an_alarm_that_stays_without_a_problem_is_found_by_judge_and_script() -> None:
+    notes = [note(at_s, sight("bad"), judged=FINE, truth=FINE) for at_s in (0, 100, 180)]
+
+    assert found(*notes) == [(ALARM, JUDGE, 180, 180), (ALARM, SCRIPT, 180, 180)]
+
+
+def test_an_opinion_that_changes_has_its_grace_again() -> None:
+    notes = [
+        note(at_s, sight("bad"), judged=OPEN if at_s == 100 else FINE) for at_s in (0, 100, 200)
+    ]
+
+    assert found(*notes) == []
+
+
+def test_no_verdict_is_no_alarm() -> None:
+    unseen = Sight(listed=None, own=None, in_need=None)
+    kinds = {one[0] for one in found(*(note(at, unseen, judged=PROBLEM) for at in (0, 150)))}
+
+    assert kinds == {SILENT, DIFFER}
+
+
+@pytest.mark.parametrize(
+    ("colour", "words", "kinds"),
+    [
+        ("ok", "12 s behind, and it does not catch up", [WORDS]),
+        ("ok", "level, and it keeps up", []),
+        ("bad", "stopped, and it keeps up", [WORDS]),
+        ("bad", "slow: caught up in 3 min", []),
+        ("warn", "it does not catch up", []),
+    ],
+)
+def test_words_of_one_page_that_exclude_each_other_have_no_grace(
+    colour: str, words: str, kinds: list[str]
+) -> None:
+    assert [one[0] for one in found(note(0, sight(colour, words)))] == kinds
+
+
+def test_a_green_group_with_a_red_partition_contradicts_itself() -> None:
+    above = mark("ok")
+
+    seen = Sight(listed=above, own=above, in_need=None, parts=(above, mark("bad")))
+
+    assert [one[:2] for one in found(note(0, seen))] == [(WORDS, PAGE)]
+
+
+def test_pages_that_are_read_in_turn_differ_only_if_they_do_so_twice() -> None:
+    apart = Sight(listed=mark("ok"), own=mark("bad"), in_need=None)
+
+    assert found(note(0, apart), note(20, sight("ok"))) == []
+    assert found(note(0, apart), note(20, apart)) == [(DIFFER, PAGE, 20, 20)]
+
+
+def test_a_badge_that_differs_from_the_list_is_found() -> None:
+    comparison = Comparison()
+
+    for at_s in (0, 20):
+        groups = {"a": sight("ok"), "b": sight("warn"), "c": sight("bad")}
+        comparison.add_counts(at_s, Sights(groups=groups, badge=3))
+
+    assert [one.words for one in comparison.contradictions] == ["the badge says 3, the list has 2"]
