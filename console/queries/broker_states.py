@@ -32,9 +32,18 @@ class BrokerState:
 
 
 def state_of(
-    broker: Broker, place: Place | None, order: Order | None, row: BrokerRow | None, *, now_ms: int
+    broker: Broker,
+    place: Place | None,
+    order: Order | None,
+    row: BrokerRow | None,
+    *,
+    is_full: bool = False,
+    now_ms: int,
 ) -> BrokerState:
-    """Return the state of a broker; `row` is None if the collector has no data about it."""
+    """Return the state of a broker; `row` is None if the collector has no data about it.
+
+    `is_full`: its disk has too little room for records.
+    """
     if order is not None and order.is_open:
         return BrokerState(
             mark="warn",
@@ -55,6 +64,8 @@ def state_of(
         return BrokerState(
             mark="warn", word="Silent", cause=row.failure, since_ms=row.answered_ms or 0
         )
+    if is_full:
+        return BrokerState(mark="bad", word="Disk full", cause="it takes no records")
     return BrokerState(mark="ok", word="Serving")
 
 

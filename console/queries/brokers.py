@@ -10,10 +10,11 @@ from typing import Any, Final
 from brokers.cluster.image import Broker
 from brokers.controlplane import orders, selectors
 from brokers.controlplane.orders import Order, Place
+from brokers.disk_room import Room
 from console.monitoring.tables import BrokerRow as Told
 from console.queries.broker_states import BrokerState, state_of
 from console.queries.frame import Frame, frame
-from console.queries.fullness import UNKNOWN, Fullness, forecasts
+from console.queries.fullness import NOW, UNKNOWN, Fullness, forecasts
 from console.queries.reading import Reading, last_good, moment
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
@@ -34,6 +35,7 @@ class Disk:
     state: str
     used_bytes: int
     device: int | None = None  # its number on the host; None from an older release
+    is_full: bool = False  # so that brokers refuse records
 
     @property
     def percent(self) -> int:
@@ -190,7 +192,9 @@ def row_of(
     fullness: Fullness,
     now_ms: int,
 ) -> BrokerRow:
-    state = state_of(broker, place, order, told, now_ms=now_ms)
+    disk = disk_of(told)
+    is_full = disk is not None and disk.is_full
+    state = state_of(broker, place, order, told, is_full=is_full, now_ms=now_ms)
     is_up = not broker.is_fenced and place is not None
     # The last data of a broker that is down is only valid for its disk.
     live = None if told is None or not is_up or told.failure else told
@@ -206,8 +210,8 @@ def row_of(
         up_since=moment(place.registered_at_ms / 1000) if is_up and place else None,
         held_by=place.held_by if place is not None else "",
         takes_orders=place is not None and place.takes_orders,
-        disk=disk_of(told),
-        fullness=fullness,
+        disk=disk,
+        fullness=NOW if is_full else fullness,
         bytes_in=None if live is None else live.bytes_in_per_s,
         bytes_out=None if live is None else live.bytes_out_per_s,
         requests=None if live is None else live.requests_per_s,
@@ -222,18 +226,24 @@ def row_of(
 def disk_of(told: Told | None) -> Disk | None:
     if told is None or not told.disk_size_bytes or told.disk_free_bytes is None:
         return None
-    free, used_bytes = told.disk_free_bytes, told.disk_used_bytes
+    used_bytes = told.disk_used_bytes
     if used_bytes is None:
-        used_bytes = max(0, told.disk_size_bytes - free)
-    # A file system keeps room for its administrator, which is neither used nor free.
-    used = used_bytes / (used_bytes + free) if used_bytes + free else 1.0
+        used_bytes = max(0, told.disk_size_bytes - told.disk_free_bytes)
+    room = Room(
+        device=told.disk_device or 0,
+        size_bytes=told.disk_size_bytes,
+        used_bytes=used_bytes,
+        free_bytes=told.disk_free_bytes,
+    )
+    used, is_full = room.used_share, room.free_bytes < room.records_floor
     return Disk(
-        size=told.disk_size_bytes,
-        free=free,
+        size=room.size_bytes,
+        free=room.free_bytes,
         used=used,
-        state="bad" if used >= BAD_USED else "warn" if used >= WARN_USED else "ok",
+        state="bad" if is_full or used >= BAD_USED else "warn" if used >= WARN_USED else "ok",
         used_bytes=used_bytes,
         device=told.disk_device,
+        is_full=is_full,
     )
 
 

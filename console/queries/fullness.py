@@ -48,6 +48,7 @@ class Fullness:
 UNKNOWN: Final = Fullness(words="not known", state="stale")
 EARLY: Final = Fullness(words="too early to say", state="stale")
 NOT_FILLING: Final = Fullness(words="not filling")
+NOW: Final = Fullness(words="now", state="bad", low_days=0.0, high_days=0.0)
 
 
 class Forecasts:

@@ -273,13 +273,15 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
     """Report the disk that brokers of one host share, by the worst that one of them says."""
     row = min(brokers, key=_urgency)
     assert row.disk is not None, "of those that tell of their disk"
-    share = 1 - row.disk.used
+    share, is_full = 1 - row.disk.used, row.disk.is_full
     days = row.fullness.low_days
     is_soon = days is not None and days <= FULL_SOON_DAYS
     if share >= LOW_DISK and not is_soon:
         return
     is_now = share < NO_DISK or (days is not None and days <= FULL_NOW_DAYS)
-    filling = f"As it fills now it is full {row.fullness.words}. " if is_soon else ""
+    filling = f"As it fills now it is full {row.fullness.words}. "
+    full = "It is full: brokers refuse records until there is room. "
+    how = full if is_full else filling if is_soon else ""
     *others, last = (str(each.id) for each in brokers)
     whose = f"brokers {', '.join(others)} and {last}" if others else f"broker {last}"
     yield _of_broker(
@@ -288,14 +290,15 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
         state="bad" if is_now else "warn",
         word="Disk",
         sentence=f"The disk of {whose} has {quantities.size(row.disk.free)} left, {share:.0%}",
-        cause=f"{filling}{_filler(brokers, row)} A full disk takes no more records.",
+        cause=f"{how}{_filler(brokers, row)}{'' if is_full else ' A full disk takes no records.'}",
         cluster_id=cluster_id,
     )
 
 
 def _urgency(row: BrokerRow) -> tuple[float, int, int]:
     assert row.disk is not None, "of those that tell of their disk"
-    return (row.fullness.low_days or math.inf, row.disk.free, row.id)
+    days = row.fullness.low_days
+    return (math.inf if days is None else days, row.disk.free, row.id)
 
 
 def _filler(brokers: Sequence[BrokerRow], row: BrokerRow) -> str:

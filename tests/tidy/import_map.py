@@ -250,7 +250,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.topic_configs brokers.cluster.broker_configs "
         + "brokers.cluster.topic_names brokers.cluster.config_values "
         + "brokers.cluster.decisions brokers.cluster.implications "
-        + "gateway.kafka gateway.access gateway.addresses brokers.inspection "
+        + "gateway.kafka gateway.access gateway.addresses brokers.inspection brokers.disk_room "
         + "console.password_hasher "
         # What workers say of themselves, and of their tasks.
         + "connectors.worker_reports connectors.runtime.condition "

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.test.utils import override_settings
 
 from brokers.agent_status import REGRESSED, WELL, write
+from console.queries.needs import Rank
 from console.queries.overview import MAX_NEEDS, overview
 from console.queries.reading import State
 from gateway.access.grants import Grant, Rights
@@ -283,3 +284,18 @@ def test_a_disk_is_as_full_as_df_says(told: Told) -> None:
     (row,) = data.brokers
     assert row.disk is not None
     assert (row.disk.percent, row.logs_share, row.folders_aside) == (38, 0.5, 2)
+
+
+def test_a_broker_that_refuses_records_for_want_of_room_is_not_called_serving(told: Told) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 1)
+    told.put(rows.broker(1, disk_size_bytes=10**12, disk_used_bytes=10**9, disk_free_bytes=10**7))
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    (row,) = data.brokers
+    assert (row.state.word, row.state.mark, row.fullness.words) == ("Disk full", "bad", "now")
+    (need,) = data.needs
+    assert need.rank is Rank.DISK_FULL
+    assert need.cause.startswith("It is full: brokers refuse records")
