@@ -25,9 +25,9 @@ from console.events.topics import KINDS, is_topic, may_hear
 
 log: Final = logging.getLogger(__name__)
 PATH: Final = "/events"
-# Proxies close a silent connection after 30 to 60 s, and a page that misses two of these calls
-# itself stale. An event and no comment, because pages do not receive comments.
-BEAT_SECONDS: Final = 15.0
+# A page that misses three of these says that it is not connected (`SILENT_MS` of stream.js). An
+# event and no comment, because pages do not receive comments.
+BEAT_SECONDS: Final = 3.0
 BEAT: Final = b"event: beat\ndata: 1\n\n"
 # A tab whose connection accepts nothing for this long has gone, or is no browser.
 CUT_SECONDS: Final = 60.0

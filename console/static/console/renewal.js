@@ -2,7 +2,7 @@
 // The server makes every page whole: without this script all of it works, but it does not renew.
 
 import { morph } from "./morph.js";
-import { tabStream } from "./stream.js";
+import { SILENT_MS, tabStream } from "./stream.js";
 import { clock } from "./units.js";
 
 // An answer that takes longer comes too late.
@@ -15,8 +15,8 @@ const AGAIN_MS = 3000;
 // asked for less often still, so that its reader takes no more than a twentieth of it.
 const LIVE_MS = 3000;
 const LIVE_COST = 20;
-// Two beats of the stream and some: a page that has heard nothing for so long may be wrong.
-const STALE_MS = 35000;
+// How often the sign is checked against the time.
+const LOOK_MS = 1000;
 
 const main = () => document.querySelector("main[data-page]");
 const isLive = () => main()?.hasAttribute("data-live") ?? false;
@@ -33,6 +33,8 @@ let seen;
 // What the stream told last of the collector's tables.
 let tables;
 let isEnded = false;
+// The page is dimmed because the server is silent, and the server had not dimmed it.
+let isDimmed = false;
 // Changes that wait until nobody is in their way.
 let waiting = 0;
 // What the server said of its own reading.
@@ -50,14 +52,23 @@ function mark(kind, word) {
 }
 
 function showSign() {
-  const age = Date.now() - heardAt;
+  const isSilent = Date.now() - heardAt >= SILENT_MS;
+  dim(isSilent);
   if (isEnded) mark("warn", "Signed out: reload");
   // Since when, and not for how long: who has the page read out would hear every second of it.
-  else if (age >= STALE_MS) mark("stale", `No answer since ${clock(heardAt / 1000)}`);
+  else if (isSilent) mark("warn", `Not connected since ${clock(heardAt / 1000)}`);
   else if (isLive() && tables?.state === "stale") mark("stale", `Stale since ${clock(tables.told_s)}`);
   else if (isLive() && tables?.state === "away") mark("stale", "Collector away");
   else if (said?.kind === "ok") mark("ok", "Live");
   else if (said) mark(said.kind, said.word);
+}
+
+// Numbers of a server that is silent may be wrong.
+function dim(isSilent) {
+  const page = main();
+  if (!page || isSilent === isDimmed || (isSilent && page.classList.contains("old"))) return;
+  isDimmed = isSilent;
+  page.classList.toggle("old", isSilent);
 }
 
 // Rows must not move under the pointer or the focus, nor a form while somebody fills it in.
@@ -143,6 +154,7 @@ function show(page, status, isForced) {
     return;
   }
   morph(main(), next);
+  isDimmed = false;
   htmx.process(main());
   for (const part of [".rail footer", ...countsOf(page)]) {
     const [now, then] = [page.querySelector(part), document.querySelector(part)];
@@ -236,8 +248,10 @@ document.addEventListener("visibilitychange", () => renew());
 
 setInterval(() => {
   if (document.hidden || isEnded || !main()) return;
-  showSign();
-  if (Date.now() - heardAt >= STALE_MS) main().classList.add("old");
   // A page that failed has no stream that would tell of the end of it.
   if (!document.body.hasAttribute("sse-connect") && !isWanted) want();
 }, AGAIN_MS);
+
+setInterval(() => {
+  if (!document.hidden) showSign();
+}, LOOK_MS);

@@ -4,6 +4,9 @@
 
 // Someone who looks through tabs must not open a stream in each.
 const PAUSE_AFTER_MS = 5000;
+// The server says something every three seconds. A connection that is silent for longer than this is
+// dead or hangs, which a browser does not notice by itself.
+export const SILENT_MS = 10000;
 // A browser gives up where the server refuses: too many tabs, a database that is away.
 const FIRST_RETRY_MS = 5000;
 const LAST_RETRY_MS = 60000;
@@ -16,6 +19,7 @@ export class TabStream extends EventTarget {
   #names = new Set();
   #pausing = 0;
   #retrying = 0;
+  #listening = 0;
   onopen = null;
   onerror = null;
 
@@ -48,6 +52,7 @@ export class TabStream extends EventTarget {
   }
 
   #forward = (event) => {
+    this.#listen();
     this.dispatchEvent(new MessageEvent(event.type, { data: event.data }));
   };
 
@@ -58,10 +63,20 @@ export class TabStream extends EventTarget {
     else this.#pausing = setTimeout(() => this.#disconnect(), PAUSE_AFTER_MS);
   }
 
+  // Connects again after a silence.
+  #listen() {
+    clearTimeout(this.#listening);
+    this.#listening = setTimeout(() => {
+      this.#disconnect();
+      this.#turn();
+    }, SILENT_MS);
+  }
+
   #connect() {
     if (this.#source || this.#isClosed) return;
     clearTimeout(this.#retrying);
     const source = (this.#source = new EventSource(this.#url));
+    this.#listen();
     for (const name of this.#names) source.addEventListener(name, this.#forward);
     source.onopen = (event) => {
       this.#retryMs = FIRST_RETRY_MS;
@@ -79,6 +94,7 @@ export class TabStream extends EventTarget {
 
   #disconnect() {
     clearTimeout(this.#retrying);
+    clearTimeout(this.#listening);
     this.#source?.close();
     this.#source = null;
   }

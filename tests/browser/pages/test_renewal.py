@@ -1,6 +1,7 @@
 """A page renews itself while numbers move, and draws its charts, in a real browser."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -28,8 +29,19 @@ class Stream:
     def __init__(self) -> None:
         self.step = 1
         self.state = "fresh"
+        # Neither streams nor pages are answered, as by a server that is gone.
+        self.is_hung = False
+
+    def page(self, route: Route) -> None:
+        if self.is_hung and "samsa-poll" in route.request.headers:
+            route.abort()
+        else:
+            route.fallback()
 
     def answer(self, route: Route) -> None:
+        if self.is_hung:
+            route.abort()
+            return
         value = {"state": self.state, "step": f"run:{self.step}", "told_s": 1_790_000_000}
         route.fulfill(
             content_type="text/event-stream",
@@ -51,6 +63,7 @@ def at_overview(visit: Opened, user: Client, told: Told) -> Iterator[tuple[Visit
     stream = Stream()
     with visit(user) as visitor:
         visitor.page.context.route(f"{BASE}/events*", stream.answer)
+        visitor.page.context.route(f"{BASE}/?cluster=*", stream.page)
         visitor.open(f"/?cluster={CLUSTER_ID}")
         yield visitor, stream
     assert visitor.complaints == []
@@ -123,6 +136,30 @@ def test_a_collector_that_fell_silent_is_told_at_once_with_what_it_told_last(
         expect(page.locator("#needs")).to_contain_text("Rates, sizes and lag are old")
         expect(page.locator(BROKER_ROW)).to_contain_text("1 KiB/s")
         expect(page.locator("figure .note").first).to_contain_text("the collector is away")
+
+
+def test_a_server_that_hangs_is_told_within_seconds_and_its_numbers_are_dimmed(
+    visit: Opened, alice: Client, told: Told
+) -> None:
+    with at_overview(visit, alice, told) as (visitor, stream):
+        page = visitor.page
+        page.clock.install()
+        visitor.open(f"/?cluster={CLUSTER_ID}")
+        page.clock.run_for(1_000)
+        expect(page.locator("#live")).to_have_text("Live")
+
+        stream.is_hung = True
+        page.clock.run_for(14_000)
+
+        expect(page.locator("#live")).to_have_text(re.compile(r"^Not connected since \d\d:\d\d"))
+        expect(page.locator("#live")).to_have_class("st warn")
+        expect(page.locator("main")).to_have_class("old")
+
+        stream.is_hung = False
+        page.clock.run_for(14_000)
+
+        expect(page.locator("#live")).to_have_text("Live")
+        expect(page.locator("main")).not_to_have_class("old")
 
 
 def test_a_chart_has_its_newest_numbers_a_table_and_a_range(
