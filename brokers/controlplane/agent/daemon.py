@@ -4,6 +4,7 @@ The composition root of the control plane: the only place that knows all of its 
 """
 
 import asyncio
+import math
 import os
 import signal
 from typing import Final
@@ -25,7 +26,7 @@ from brokers.controlplane.agent.tables import ensure_tables
 from brokers.controlplane.feed import make_feed
 from brokers.controlplane.logs import forward_libraries, log
 from brokers.controlplane.membership import Membership, former_members
-from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, OrmStore
+from brokers.controlplane.store import FIRST_PAUSE_S, LONGEST_PAUSE_S, OrmStore
 from brokers.protocol.errors import KafkaError
 
 # The first cluster of a home; a console may show others later.
@@ -83,8 +84,9 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
     server = AgentServer(membership, path=settings.SAMSA_AGENT_SOCKET)
     try:
         await store.start()
+        # However long it takes: an agent that ends instead is started again later still.
         former = await store.ask(
-            former_members, patience_s=PATIENCE_S, cluster_id=cluster_id, agent_id=agent_id
+            former_members, patience_s=math.inf, cluster_id=cluster_id, agent_id=agent_id
         )
         membership.expect_former(former)
         await server.start()
@@ -119,8 +121,17 @@ async def _ready_database(agent_id: str, clock: Clock) -> tuple[str, str]:
                 error=str(error).strip(),
                 advice="check that the database of DATABASE_URL runs and may be logged in to",
             )
+            await asyncio.to_thread(_drop_pools)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def _drop_pools() -> None:
+    """Drop pools of connections: they wait longer and longer between attempts of their own."""
+    for alias in connections:
+        if connections[alias].vendor == "postgresql":
+            connections[alias].close_pool()
+    connections.close_all()
 
 
 def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from brokers.cluster.proposals import CreateTopic, Proposal
 from brokers.cluster.store import Registered, Registration
 from brokers.protocol.errors import KafkaError
 from brokers.server.agent_link import AgentLink
+from tests.database import pointed_at_postgres, project_home
 from tests.extras import requires
 from tests.fakes.listener import until
 from tests.postgres import PostgresServer
@@ -313,3 +314,33 @@ def test_an_agent_outlives_a_restart_of_its_database(
             assert running.stop() == 0
 
     asyncio.run(story(own_postgres.make_database(f"agent_{secrets.token_hex(4)}")))
+
+
+def test_an_agent_that_waits_for_its_database_makes_every_attempt_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project_home()
+    from django.db import connections  # noqa: PLC0415
+
+    from brokers.controlplane.agent import daemon  # noqa: PLC0415
+    from gateway.settings import POSTGRES_POOL  # noqa: PLC0415
+
+    attempts = 0
+
+    def begin(_agent_id: str, _now_ms: int) -> tuple[str, str]:
+        nonlocal attempts
+        attempts += 1
+        there = connections["cluster"]
+        # A pool that is left would try again after pauses of its own.
+        assert "cluster" not in getattr(there, "_connection_pools", {})
+        if attempts == 1:
+            there.ensure_connection()
+        return "cluster", ""
+
+    monkeypatch.setattr(daemon, "_begin", begin)
+    monkeypatch.setitem(POSTGRES_POOL, "timeout", 0.1)
+
+    with pointed_at_postgres("postgres://nobody@127.0.0.1:1/nowhere"):
+        ready = asyncio.run(daemon._ready_database("agent", SystemClock()))  # noqa: SLF001
+
+    assert (ready, attempts) == (("cluster", ""), 2)
