@@ -28,6 +28,8 @@ from connectors.vault import Place, Stored, Vault, masked
 from gateway.access.callers import Caller
 
 # The most connectors that one query returns, and that the services allow.
+# Its offsets are no group's.
+SOURCE: Final = "source"
 MAX_CONNECTORS: Final = 1000
 # Log lines that a page shows at once.
 MAX_LINES: Final = 1000
@@ -311,6 +313,13 @@ def row_of(cluster: str, name: str, *, missing: str = "") -> models.Connector:
 def group_of(name: str) -> str:
     """Return the group with a sink's offsets."""
     return group_names.group_of(name)
+
+
+def connectors_of_groups(cluster: str, groups: Iterable[str]) -> dict[str, Status]:
+    """Return the connectors whose offsets are in some of the groups, by group."""
+    found = {name: group for group in groups if (name := group_names.connector_of(group))}
+    told = statuses(cluster, among=found) if found else []
+    return {found[status.name]: status for status in told if status.kind != SOURCE}
 
 
 def find_row(cluster: str, name: str) -> models.Connector | None:

@@ -43,7 +43,6 @@ def health(snapshot: Snapshot, cluster_id: str) -> str:
         return json.dumps({})
     return json.dumps(
         {
-            "groups_in_need": snapshot.groups_in_need,
             "offline_partitions": snapshot.offline_partitions,
             "silent_brokers": len(snapshot.silent_brokers()),
         }

@@ -125,11 +125,6 @@ class Snapshot:
         rows = self.tables.get("groups", {}).items()
         return (Verdict(row[VERDICT]) for name, row in rows if name in names)
 
-    @property
-    def groups_in_need(self) -> int:
-        """Return how many groups need attention."""
-        return sum(count for verdict, count in self.verdicts().items() if verdict in HURT)
-
     def pairs_of(self, group: str) -> list[PairRow]:
         """Return a group in each of its topics."""
         pairs, first = self.tables.get("pairs", {}), pair_key(group, "")

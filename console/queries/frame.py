@@ -6,6 +6,7 @@ from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
 from console.events.topics import may_view_all
 from console.queries import live
+from console.queries.connector_groups import not_of_connectors
 from console.queries.connector_states import troubles
 from console.queries.live import Live
 from gateway.access.grants import Rights
@@ -24,6 +25,8 @@ class Frame:
     has_all_topics: bool = True
     # The user may see the cluster with all that is in it, and so numbers over all of it.
     sees_all: bool = False
+    # Groups that need attention, without those of connectors; 0 for users who may not see all.
+    groups_in_need: int = 0
     # Connectors that need attention, among those that the user may see.
     connectors_in_need: int = 0
     # Data about brokers is then as old as the agent's end, and nothing can be changed.
@@ -32,11 +35,6 @@ class Frame:
     trouble: str = ""
     # What the brokers report of the shown cluster, and its age; None if none is shown.
     live: Live | None = None
-
-    @property
-    def groups_in_need(self) -> int:
-        """Return how many groups need attention; 0 for users who may not see all."""
-        return self.live.snapshot.groups_in_need if self.sees_all and self.live else 0
 
 
 def frame(cluster_id: str | None, rights: Rights) -> Frame:
@@ -50,17 +48,25 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
     shown = next((c for c in clusters if c.cluster_id == cluster_id), None)
     if shown is None and clusters:
         shown = clusters[0]
+    tables = None if shown is None else live.of(shown.cluster_id)
+    sees_all = shown is not None and may_view_all(rights, shown.cluster_id)
     return Frame(
         shown=shown,
         has_all_topics=shown is not None and _has_all_topics(rights, shown.cluster_id),
-        sees_all=shown is not None and may_view_all(rights, shown.cluster_id),
+        sees_all=sees_all,
+        groups_in_need=_groups_in_need(tables) if tables is not None and sees_all else 0,
         connectors_in_need=0 if shown is None else _connectors_in_need(rights, shown.cluster_id),
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
         trouble=selectors.agent_trouble(),
-        live=None if shown is None else live.of(shown.cluster_id),
+        live=tables,
     )
+
+
+def _groups_in_need(tables: Live) -> int:
+    hurt = (row.name for row in tables.snapshot.groups_in_trouble())
+    return len(not_of_connectors(tables.snapshot.cluster_id, hurt))
 
 
 def _connectors_in_need(rights: Rights, cluster_id: str) -> int:

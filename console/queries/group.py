@@ -11,6 +11,7 @@ from console.monitoring.tables import GroupRow, PairRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
 from console.queries.charts import Chart
+from console.queries.connector_groups import Owner, owners_of
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
 from console.queries.groups import aged_at_ms, told_at, visible
@@ -101,6 +102,8 @@ class GroupPage:
     told_at: datetime | None = None
     # None if the group does not exist or the user may not see it: both look the same.
     row: GroupRow | None = None
+    # The connector of the group, if it is one's and the user may see that.
+    owner: Owner | None = None
     mark: Mark | None = None
     sentence: str = ""
     bounds: str = ""  # of what is not known
@@ -179,6 +182,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         nothing,
         told_at=told,
         row=row,
+        owner=owners_of(shown, [row.name], rights).get(row.name),
         mark=mark_of(row),
         since=since_of(row),
         sentence=_sentence(row, at_ms),

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from console import durations, group_names
 from console.monitoring.tables import GroupRow
+from console.queries.connector_groups import Owner, owners_of
 from console.queries.frame import Frame, frame
 from console.queries.group_table import (
     Asked,
@@ -49,6 +50,8 @@ class GroupLine:
     topics: int
     rebalances: int
     spark: SafeString
+    # The connector of the group, if it is one's and the user may see that.
+    owner: Owner | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +138,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     rows = left[offset : offset + PAGE_ROWS]
     samples = recent("group", [row.name for row in rows])
     at_ms = aged_at_ms(live, now_s)
+    owners = owners_of(shown, (row.name for row in rows), rights)
     return Groups(
         frame=around,
         asked=asked,
@@ -142,7 +146,10 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         told_at=told_at(live, now_s),
         columns=columns_of(asked, shown),
         facets=weighed.facets,
-        rows=tuple(_line(row, at_ms, shown, samples.get(row.name, ())) for row in rows),
+        rows=tuple(
+            _line(row, at_ms, shown, samples.get(row.name, ()), owners.get(row.name))
+            for row in rows
+        ),
         total=len(left),
         known=weighed.known,
         first=offset + 1 if rows else 0,
@@ -162,7 +169,9 @@ def _weigh(live: Live, asked: Asked, names: Names) -> Weighed:
     )
 
 
-def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> GroupLine:
+def _line(
+    row: GroupRow, at_ms: int, cluster_id: str, samples: Samples, owner: Owner | None
+) -> GroupLine:
     seconds = lag_seconds(row, at_ms)
     return GroupLine(
         name=shown_names.shown(row.name),
@@ -179,4 +188,5 @@ def _line(row: GroupRow, at_ms: int, cluster_id: str, samples: Samples) -> Group
         topics=row.topics,
         rebalances=row.rebalances,
         spark=spark(samples, trend(samples)) if any(samples) else SafeString(),
+        owner=owner,
     )

@@ -4,8 +4,8 @@ Pure: from data of the database, the agent of this host and the collector.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -14,6 +14,7 @@ from console import durations, group_names, quantities
 from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.brokers import BrokerRow
+from console.queries.connector_groups import Owner
 from console.queries.connector_states import (
     FAILED,
     LOSING,
@@ -352,12 +353,24 @@ def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
         )
 
 
-def of_groups(rows: Iterable[GroupRow], *, told_ms: int, cluster_id: str) -> Iterator[Need]:
-    """Report the worst groups by name, and the number of the others."""
-    hurt = [row for row in rows if row.verdict_value in GROUP_RANKS]
+def of_groups(
+    rows: Iterable[GroupRow], owners: Mapping[str, Owner], *, told_ms: int, cluster_id: str
+) -> Iterator[Need]:
+    """Report the worst groups by name, and the number of the others.
+
+    The group of a connector is reported as that, unless the connector says why it lags.
+    """
+    hurt = [
+        row
+        for row in rows
+        if row.verdict_value in GROUP_RANKS
+        and not ((owner := owners.get(row.name)) and owner.explains_lag)
+    ]
     hurt.sort(key=lambda row: (-SEVERITY[row.verdict_value], -row.lag, row.name))
     for row in hurt[:NAMED_GROUPS]:
-        yield _of_group(row, told_ms=told_ms, cluster_id=cluster_id)
+        found = _of_group(row, told_ms=told_ms, cluster_id=cluster_id)
+        owner = owners.get(row.name)
+        yield found if owner is None else _of_owned(found, row, owner, told_ms=told_ms)
     more = len(hurt) - NAMED_GROUPS
     if more > 0:
         worst = MARKS[hurt[NAMED_GROUPS].verdict_value]
@@ -436,6 +449,18 @@ def _of_group(row: GroupRow, *, told_ms: int, cluster_id: str) -> Need:
         cause=" ".join(part.strip() for part in said if part),
         link=group_names.link(cluster_id, row.name),
         link_text="See the group",
+    )
+
+
+def _of_owned(group: Need, row: GroupRow, owner: Owner, *, told_ms: int) -> Need:
+    """Return the need of a group as one of its connector."""
+    waiting = _waiting(row, lag_seconds(row, told_ms)) + GROUP_CAUSES.get(row.verdict_value, "")
+    return replace(
+        group,
+        sentence=f"Connector {owner.name} {GROUP_WORDS[row.verdict_value]}",
+        cause=f"{waiting} Its tasks run: their log says what they do.".strip(),
+        link=owner.link,
+        link_text="See the connector",
     )
 
 

@@ -15,6 +15,7 @@ from console.queries.brokers import BrokerRow, may_view, rows_of
 from console.queries.charts import Chart
 from console.queries.connect import troubled
 from console.queries.connect import visible as visible_connectors
+from console.queries.connector_groups import owners_of
 from console.queries.fine import Seen, fine_words
 from console.queries.frame import Frame, frame
 from console.queries.groups import visible
@@ -121,6 +122,7 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
     )
     names = visible(rights, shown)
     groups = [row for row in live.snapshot.groups_in_trouble() if row.name in names]
+    owners = owners_of(shown, (row.name for row in groups), rights)
     age_s = live.snapshot.age_s or 0.0
     return needs.ranked(
         needs.of_agent(
@@ -134,7 +136,7 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
         needs.of_disks(brokers, cluster_id=shown),
         needs.of_collector(live, cluster_id=shown),
         needs.of_connectors(troubled(shown, rights), cluster_id=shown),
-        needs.of_groups(groups, told_ms=int(1000 * (now_s - age_s)), cluster_id=shown),
+        needs.of_groups(groups, owners, told_ms=int(1000 * (now_s - age_s)), cluster_id=shown),
     )
 
 

@@ -186,7 +186,6 @@ function showNumbers(value) {
     const number = value[element.dataset.number];
     if (typeof number !== "number") continue;
     element.textContent = number.toLocaleString("en");
-    if (element.hasAttribute("data-unless-zero")) element.hidden = number === 0;
   }
 }
 

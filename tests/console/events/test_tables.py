@@ -61,7 +61,6 @@ def test_health_counts_what_needs_somebody() -> None:
     )
 
     assert json.loads(health(told.snapshot(), CLUSTER_ID)) == {
-        "groups_in_need": 2,
         "offline_partitions": 3,
         "silent_brokers": 1,
     }

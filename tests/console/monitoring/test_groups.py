@@ -71,7 +71,7 @@ class Play:
         assert marks.keys() == STORIES.keys()
         alarms = {name for name, (dot, _word) in marks.items() if dot in {"warn", "bad"}}
         overview = self.get("/")
-        badge = re.search(r'data-number="groups_in_need"[^>]*>(\d+)<', overview)
+        badge = re.search(r'title="Groups that need attention">(\d+)<', overview)
         if badge is None or int(badge[1]) != len(alarms):
             yield f"the badge is not {len(alarms)}"
         named = set(re.findall(r"Group ([\w-]+) ", overview))

@@ -12,8 +12,8 @@ from django.test import AsyncClient, Client
 
 from console.queries.groups import PAGE_ROWS
 from gateway.access.operations import Kind, Operation
+from tests.builders import connectors, users
 from tests.builders import live as rows
-from tests.builders import users
 from tests.builders.live import Told
 from tests.console import cluster_rows
 
@@ -465,3 +465,19 @@ def test_topics_that_a_user_may_not_see_are_counted_and_not_named(
     assert "secret" not in page
     assert "1 that you may not see count in the lag of the group" in page
     assert "a topic that you may not see" in page
+
+
+def test_group_of_a_connector_names_it_with_its_state(alice: Client, told: Told) -> None:
+    sink = connectors.connector(cluster_rows.cluster().cluster_id, "shop", kind="sink")
+    connectors.task(sink, figures=connectors.losing())
+    told.put(rows.group("connect-shop"), rows.group("connect-other"))
+
+    listed = shown_list(alice)
+    page = alice.get("/group", {"name": "connect-shop", "cluster": CLUSTER}).content.decode()
+
+    assert listed.count("<small>connector <a") == 1
+    assert f'<a href="/connectors/shop?cluster={CLUSTER}">shop</a> <span class="st bad"' in listed
+    assert "This is the group of the connector <a" in page
+    assert "100 of the last 100 records were not written." in page
+    other = alice.get("/group", {"name": "connect-other", "cluster": CLUSTER}).content.decode()
+    assert "the group of the connector" not in other

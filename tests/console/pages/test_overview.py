@@ -1,5 +1,7 @@
 """The first page, as a browser gets it."""
 
+import re
+
 import pytest
 from django.db import connections
 from django.test import Client
@@ -205,9 +207,31 @@ def test_groups_that_need_somebody_are_counted_in_the_rail(alice: Client, told: 
 
     page = alice.get("/topics").content.decode()
 
-    count = 'data-number="groups_in_need" data-unless-zero'
-    assert f"{count} hidden" in calm
-    assert f'{count} title="Groups that need attention">1</span>' in page
+    assert '<span class="count bad" hidden title="Groups that need attention">0</span>' in calm
+    assert '<span class="count bad" title="Groups that need attention">1</span>' in page
+
+
+def test_cause_of_a_connector_is_told_once_and_not_as_that_of_its_group(
+    alice: Client, told: Told
+) -> None:
+    cluster = cluster_rows.cluster().cluster_id
+    for name, state in (("broken", "FAILED"), ("slow", "RUNNING"), ("resting", "PAUSED")):
+        connectors.task(connectors.connector(cluster, name, kind="sink", state=state))
+    groups = ("connect-broken", "connect-slow", "connect-resting", "connect-foreign")
+    told.put(*(rows.group(name, verdict="stopped", lag=3) for name in groups))
+
+    page = alice.get("/").content.decode()
+
+    needs = page[page.index('id="needs"') : page.index("</section>", page.index('id="needs"'))]
+    sentences = re.findall(r"(?:Connector|Group) [\w-]+ [\w ]+<p>", needs)
+    assert sentences == [
+        "Group connect-foreign commits no more while records wait<p>",
+        "Connector slow commits no more while records wait<p>",
+        "Connector broken has failed<p>",
+    ]
+    assert f'href="/connectors/slow?cluster={cluster}">See the connector</a>' in needs
+    assert 'title="Groups that need attention">1</span>' in page
+    assert 'title="Connectors that need attention">1</span>' in page
 
 
 def test_what_just_happened_has_its_time(alice: Client) -> None:

@@ -41,7 +41,7 @@ def disk(free: int) -> Disk:
 
 def of_groups(told: Told) -> list[Need]:
     return needs.ranked(
-        needs.of_groups(told.snapshot().groups(), told_ms=NOW_MS, cluster_id=CLUSTER_ID)
+        needs.of_groups(told.snapshot().groups(), {}, told_ms=NOW_MS, cluster_id=CLUSTER_ID)
     )
 
 
