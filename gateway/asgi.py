@@ -19,6 +19,7 @@ from gateway.connect_port import ConnectPort
 from gateway.dispatch import Dispatch, is_below, is_own
 from gateway.forwarding import Forwarded
 from gateway.health import Application, Door, Scope
+from gateway.host_names import Request
 from gateway.rest import mounts, process
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
@@ -92,7 +93,8 @@ class Program:
 
     def _load(self) -> Application:
         """Read the settings and initialize Django."""
-        django: Application = get_asgi_application()
+        django = get_asgi_application()
+        django.request_class = Request
         show_audit_log()
         # Django reads the URLs at the first request: an error there must end the start.
         assert get_resolver().url_patterns, "there is something to serve"
@@ -107,7 +109,10 @@ class Program:
         dispatch = Dispatch(
             {description.PATH: description.application} | (_console() if is_web else {}),
             calls=calls,
-            quoted=prefixes,
+            callers=self._worker.callers,
+            budget=self._worker.incoming,
+            traffic=self._worker.traffic,
+            programs=prefixes,
             otherwise=django,
         )
 

@@ -1,23 +1,30 @@
 """Sends requests past Django to bare ASGI applications, by their path.
 
 For calls that Django cannot serve: an answer that stays open would occupy one of its threads, and
-an endless body would never reach a view.
+an endless body would never reach a view. Django gets a body only after its sender is known, or
+little of it: it reads all of a body before a view can refuse it.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from django.conf import settings
+
+from gateway import host_names
+from gateway.access.callers import Caller
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
-from gateway.rest.calls import JSON, BrokenOff, too_large
+from gateway.rest.bodies import MAX_BODY_BYTES
+from gateway.rest.calls import CALLER, BrokenOff, Call, declared_by, headers_of
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.incoming import Arriving, Budget, unread
+from gateway.rest.mounts import CONNECT
+from gateway.rest.router import NOBODY, Traffic
+from gateway.ws.endpoint import refuse
 
-# The largest form of the console, and the largest body of a REST view, have a megabyte.
-MAX_BODY_BYTES: Final = 8 * 1024 * 1024
-# The time in which such a body must arrive.
-BODY_SECONDS: Final = 60.0
+# The largest form of a browser that has no session: that of the sign-in has some hundred bytes.
+STRANGERS_BODY_BYTES: Final = 64 * 1024
 
 
 class Calls(Protocol):
@@ -32,11 +39,22 @@ class Calls(Protocol):
         ...
 
 
+class Callers(Protocol):
+    """Authenticates callers. Raises ApiError for an unknown caller or one beyond its limit."""
+
+    async def of(self, scope: Scope) -> Caller: ...
+
+    async def of_page(self, scope: Scope) -> Caller | None: ...
+
+    def network_of(self, scope: Scope) -> str: ...
+
+
 class Dispatch:
     """An ASGI application.
 
-    `bare` is by path. Below the prefixes in `quoted`, Django gets the path as it was sent, so that
-    an escaped slash (`a%2Fb`) stays in its name; the views unquote it.
+    `bare` is by path. Paths below the prefixes in `programs` are for programs: their callers are
+    authenticated here, and Django gets the path as it was sent, so that an escaped slash (`a%2Fb`)
+    stays in its name; the views unquote it.
     """
 
     def __init__(
@@ -44,75 +62,124 @@ class Dispatch:
         bare: Mapping[str, Application],
         *,
         calls: Calls,
-        quoted: Sequence[str] = (),
+        callers: Callers,
+        budget: Budget,
+        traffic: Traffic,
+        programs: Sequence[str] = (),
         otherwise: Application,
     ) -> None:
         self._bare = bare
         self._calls = calls
-        self._quoted = quoted
+        self._callers = callers
+        self._budget = budget
+        self._traffic = traffic
+        self._programs = programs
         self._otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
+        refused = None
         if is_own(scope):
             application: Application | None = self._calls.find_own(scope)
         elif is_http and scope["path"] in self._bare:
             application = self._bare[scope["path"]]
         else:
             application = self._calls.find(scope)
-        if application is not None:
+            if application is not None or self._is_of_program(scope):
+                refused = host_names.refusal(scope)
+        if refused is not None:
+            await self._fail(scope, send, refused)
+        elif application is not None:
             await application(scope, receive, with_headers(send) if is_http else send)
         elif is_http:
-            await self._within(self._as_sent(scope), receive, send)
+            serve = self._serve_program if self._is_of_program(scope) else self._serve_page
+            await serve(scope, receive, send)
         else:
             # No WebSocket is served there: a handshake that is closed is answered with 403.
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve by Django, which writes a body to disk before a view authenticates its sender.
+    async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a call by a view, which finds its caller in the scope, or why there is none."""
+        scope = _as_sent(scope)
+        try:
+            caller = await self._callers.of(scope)
+        except ApiError as error:
+            if declared_by(headers_of(scope)) == 0:
+                await self._otherwise({**scope, CALLER: error}, receive, send)
+            else:
+                # At once: meanwhile the server would keep some of the body.
+                await self._fail(scope, send, error)
+            return
+        scope[CALLER] = caller
+        await self._within(scope, receive, send, sender=caller, limit=MAX_BODY_BYTES)
 
-        A refused body looks like a disconnect to Django, which then frees its resources.
-        """
-        taken = 0
-        is_whole = False
-        refused: ApiError | None = None
-        loop = asyncio.get_running_loop()
-        end = loop.time() + BODY_SECONDS
+    async def _serve_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a page or a form of the console; only users with a session send large forms."""
+        declared = declared_by(headers_of(scope))
+        sender: Caller | str = self._callers.network_of(scope)
+        limit = STRANGERS_BODY_BYTES
+        if declared is None or declared > limit:
+            user = await self._callers.of_page(scope)
+            if user is not None:
+                sender, limit = user, settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+            elif declared is not None:
+                await self._fail(scope, send, too_large_for_stranger(declared))
+                return
+        await self._within(scope, receive, send, sender=sender, limit=limit)
 
-        async def counted() -> Message:
-            nonlocal taken, is_whole, refused
-            # After the body, only the client's disconnect can follow.
-            try:
-                async with asyncio.timeout_at(None if is_whole else end):
-                    message = await receive()
-            except TimeoutError:
-                refused = ApiError(
-                    Code.TIMED_OUT,
-                    f"the body did not arrive within {BODY_SECONDS:g} s: send it again",
-                )
-                return {"type": "http.disconnect"}
-            taken += len(message.get("body", b""))
-            is_whole = not message.get("more_body")
-            if taken > MAX_BODY_BYTES:
-                refused = too_large(taken, MAX_BODY_BYTES)
-                return {"type": "http.disconnect"}
-            return message
+    async def _within(
+        self, scope: Scope, receive: Receive, send: Send, *, sender: Caller | str, limit: int
+    ) -> None:
+        """Serve by Django; a body that declares to be too large is refused by its view."""
+        declared = declared_by(headers_of(scope))
+        if declared is not None and declared > limit:
+            async with unread(receive) as empty:
+                await self._otherwise(scope, empty, send)
+            return
+        body = Arriving(receive, self._budget, sender=sender, limit=limit)
+        try:
+            with suppress(BrokenOff):
+                # The server closes a connection whose answer has no end.
+                await self._otherwise(scope, body.next, send)
+        finally:
+            body.release()
+        if body.refused is not None:
+            await self._fail(scope, send, body.refused)
 
-        with suppress(BrokenOff):
-            # The server closes a connection whose answer has no end.
-            await self._otherwise(scope, counted, send)
-        if refused is not None:
-            head: dict[str, Any] = {"type": "http.response.start", "status": refused.code.status}
-            head["headers"] = [(b"content-type", JSON.encode())]
-            await with_headers(send)(head)
-            await send({"type": "http.response.body", "body": refused.body()})
+    async def _fail(self, scope: Scope, send: Send, error: ApiError) -> None:
+        """Answer a call or a handshake with an error."""
+        if scope["type"] != "http":
+            await refuse(send, error)
+            return
+        call = Call(
+            scope, _nothing, with_headers(send), caller=NOBODY, cluster_id="", parameters={}
+        )
+        self._traffic.begin(call)
+        # Kafka Connect has the status as the code of an error.
+        is_connect = is_below(scope["path"], CONNECT)
+        await call.fail(error, number=error.code.status if is_connect else error.code.number)
+        self._traffic.count(call)
 
-    def _as_sent(self, scope: Scope) -> Scope:
-        path: str = scope["path"]
-        raw: bytes | None = scope.get("raw_path")
-        if raw is None or not any(is_below(path, prefix) for prefix in self._quoted):
-            return scope
-        return {**scope, "path": raw.partition(b"?")[0].decode("latin-1")}
+    def _is_of_program(self, scope: Scope) -> bool:
+        return any(is_below(scope["path"], prefix) for prefix in self._programs)
+
+
+def too_large_for_stranger(declared: int) -> ApiError:
+    return ApiError(
+        Code.TOO_LARGE,
+        f"the form has {declared} bytes, and {STRANGERS_BODY_BYTES} fit without a session of the"
+        " console: sign in, and send it again",
+    )
+
+
+async def _nothing() -> Message:
+    raise AssertionError("the body of a refused call is not read")
+
+
+def _as_sent(scope: Scope) -> Scope:
+    raw: bytes | None = scope.get("raw_path")
+    path = scope["path"] if raw is None else raw.partition(b"?")[0].decode("latin-1")
+    return {**scope, "path": path}
 
 
 def is_own(scope: Scope) -> bool:

@@ -161,6 +161,13 @@ class Http(HttpToolsProtocol):
         self._move()
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        # The next call may have begun already.
+        if self.cycle.response_complete:
+            # What came before the answer is not read, and would stay until the next call.
+            self.cycle.body = bytearray()
+        super().on_response_complete()
+
     @property
     def _is_between(self) -> bool:
         """Tell whether no call is in progress."""

@@ -13,11 +13,12 @@ from typing import Final
 from django.db import close_old_connections
 
 from gateway.access.callers import Caller
-from gateway.addresses import Network, client_address
-from gateway.rest.calls import Scope, headers_of
+from gateway.addresses import Network, network_of
+from gateway.rest import cookies
+from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.credentials import Asked, Password, shown_in
-from gateway.rest.identity import KNOWN_SECONDS, Identity
+from gateway.rest.credentials import Asked, Password, asked_of, shown_in
+from gateway.rest.identity import KNOWN_SECONDS, Identity, SessionProof
 from gateway.rest.limits import Limits
 from gateway.rest.strangers import Strangers
 
@@ -61,6 +62,28 @@ class Callers:
             )
         )
 
+    async def of_page(self, scope: Scope) -> Caller | None:
+        """Return the user whose session the browser of a page has; None if that is unknown.
+
+        For limits only: whether the console's own page calls is for Django to check.
+        """
+        asked = asked_of(scope, self._trusted)
+        key = cookies.session_of(asked)
+        if not key:
+            return None
+        proof = SessionProof(key=key)
+        new_from = None if self._identity.was_known(proof) else asked.address
+        try:
+            return await self._once(
+                proof, self._tokens, lambda: self._identity.again(proof), new_from=new_from
+            )
+        except ApiError:
+            return None
+
+    def network_of(self, scope: Scope) -> str:
+        """Return the address of a client, or the network of one subscriber."""
+        return network_of(asked_of(scope, self._trusted).address)
+
     async def watch(
         self, caller: Caller, holds: Callable[[Caller], bool] = lambda _caller: True
     ) -> ApiError:
@@ -73,7 +96,7 @@ class Callers:
             await asyncio.sleep(KNOWN_SECONDS)
             try:
                 found = await self._once(
-                    caller.proof, self._tokens, lambda: self._identity.again(caller)
+                    caller.proof, self._tokens, lambda: self._identity.again(caller.proof)
                 )
             except ApiError as error:
                 if error.code is Code.NOT_AUTHENTICATED:
@@ -182,21 +205,6 @@ class Lane:
 
     def _leave(self, _done: "asyncio.Future[Caller]") -> None:
         self._present -= 1
-
-
-def asked_of(scope: Scope, trusted: Sequence[Network] = ()) -> Asked:
-    """Return the credentials and address of an HTTP or WebSocket scope."""
-    headers = headers_of(scope)
-    peer = (scope.get("client") or ("", 0))[0]
-    return Asked(
-        method=scope.get("method", "GET"),
-        headers=headers,
-        path=scope["path"],
-        query=scope.get("query_string", b""),
-        address=client_address(peer, headers.get("x-forwarded-for", ""), trusted),
-        is_secure=scope.get("scheme") in {"https", "wss"},
-        is_socket=scope["type"] == "websocket",
-    )
 
 
 def _in_thread(question: Callable[[], Caller]) -> Caller:

@@ -18,6 +18,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 JSON: Final = "application/json"
+# In the scope of a call to a view: its Caller, or the ApiError by which that is refused.
+CALLER: Final = "samsa.caller"
 # Names and values of a query together; no query of these interfaces is longer.
 MAX_QUERY: Final = 8_192
 MAX_FIELDS: Final = 50
@@ -79,10 +81,10 @@ class Call:
             raise ApiError(Code.NOT_ALLOWED, decision.reason)
 
     async def body(self, limit: int) -> bytes:
-        """Return the whole body; a larger one is refused and never held in memory."""
-        declared = self.headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
-            raise too_large(int(declared[:20]), limit)
+        """Return the whole body, which another worker sends; a larger one is refused."""
+        declared = declared_by(self.headers)
+        if declared is not None and declared > limit:
+            raise too_large(declared, limit)
         found = bytearray()
         async for piece in self.pieces():
             found += piece
@@ -146,8 +148,13 @@ class Call:
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
-    async def fail(self, error: ApiError, *, content_type: str = JSON) -> None:
-        """Answer with an error; once an answer has started, an error can only end it."""
+    async def fail(
+        self, error: ApiError, *, content_type: str = JSON, number: int | None = None
+    ) -> None:
+        """Answer with an error; once an answer has started, an error can only end it.
+
+        `number` is the code in the body where it is another than the error's own.
+        """
         self.errors += 1
         if self.is_started:
             await self.end()
@@ -159,9 +166,8 @@ class Call:
         is_page = self.headers.get("sec-fetch-mode", "navigate") != "navigate"
         if error.code is Code.NOT_AUTHENTICATED and not is_page:
             headers.append(("WWW-Authenticate", 'Basic realm="Samsa", charset="UTF-8"'))
-        await self.answer(
-            error.code.status, error.body(), content_type=content_type, headers=headers
-        )
+        value = error.value() if number is None else {**error.value(), "error_code": number}
+        await self.answer(error.code.status, value, content_type=content_type, headers=headers)
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -170,6 +176,15 @@ def headers_of(scope: Scope) -> dict[str, str]:
     for name, value in scope["headers"]:
         found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
     return found
+
+
+def declared_by(headers: Mapping[str, str]) -> int | None:
+    """Return the length of a body by its head, 0 without one; None if the head does not say."""
+    if "transfer-encoding" in headers:
+        return None
+    declared = headers.get("content-length", "0")
+    # Twenty digits are more than any limit.
+    return int(declared[:20]) if declared.isascii() and declared.isdigit() else None
 
 
 def dumped(value: object) -> bytes:

@@ -46,9 +46,13 @@ class _Request(HttpRequest):
 
 def session_key(asked: Asked) -> str:
     """Return the session key of a call; empty if there is none or it may not be used."""
-    cookies = _cookies(asked)
-    key = cookies.get(settings.SESSION_COOKIE_NAME, "")
+    key = session_of(asked)
     return key if key and refusal(asked) is None else ""
+
+
+def session_of(asked: Asked) -> str:
+    """Return the session key that a browser has sent, for whatever page."""
+    return _cookies(asked).get(settings.SESSION_COOKIE_NAME, "")
 
 
 def refusal(asked: Asked) -> str | None:
@@ -70,10 +74,6 @@ def is_fetch(path: str) -> bool:
     """Tell whether a path is, or resembles, that of a consumer's records."""
     segments = path.rstrip("/").split("/")
     return segments[-1] == "records" and set(segments) >= FETCH_SEGMENTS
-
-
-def has_session(asked: Asked) -> bool:
-    return settings.SESSION_COOKIE_NAME in _cookies(asked)
 
 
 def is_same_origin(asked: Asked) -> bool | None:

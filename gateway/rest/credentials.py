@@ -5,13 +5,15 @@ Credentials are accepted in headers only: URLs end up in logs, histories and at 
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from gateway.access import token_text
 from gateway.access.token_text import BadToken
+from gateway.addresses import Network, client_address
+from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
 
 # The user name of Basic whose password is a token, for programs without Bearer support.
@@ -54,6 +56,21 @@ class Password:
 
 
 Shown = Token | Password
+
+
+def asked_of(scope: Scope, trusted: Sequence[Network] = ()) -> Asked:
+    """Return the credentials and address of an HTTP or WebSocket scope."""
+    headers = headers_of(scope)
+    peer = (scope.get("client") or ("", 0))[0]
+    return Asked(
+        method=scope.get("method", "GET"),
+        headers=headers,
+        path=scope["path"],
+        query=scope.get("query_string", b""),
+        address=client_address(peer, headers.get("x-forwarded-for", ""), trusted),
+        is_secure=scope.get("scheme") in {"https", "wss"},
+        is_socket=scope["type"] == "websocket",
+    )
 
 
 def refuse_in_address(asked: Asked) -> None:

@@ -113,7 +113,7 @@ class Identity:
         key = cookies.session_key(asked)
         if key:
             return SessionProof(key=key)
-        why = cookies.refusal(asked) if cookies.has_session(asked) else None
+        why = cookies.refusal(asked) if cookies.session_of(asked) else None
         raise not_authenticated(why or f"nobody is known without a credential: {HOW}")
 
     def remembered(self, key: object) -> Caller | None:
@@ -133,9 +133,8 @@ class Identity:
             return found
         return self._asked(key, lambda: self._find(key, asked))
 
-    def again(self, caller: Caller) -> Caller:
-        """Return a caller as known now. Raises ApiError if it is no longer valid."""
-        key = caller.proof
+    def again(self, key: object) -> Caller:
+        """Return the caller of a proof as known now. Raises ApiError if it is no longer valid."""
         found = self.remembered(key)
         if found is not None:
             return found

@@ -20,6 +20,7 @@ from gateway.kafka.delivery import Deliveries
 from gateway.kafka.pool import Pool
 from gateway.kafka.readers.engine import Readers
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.incoming import Budget
 from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Callers as AnyCallers
 from gateway.rest.traffic import Counter
@@ -125,6 +126,11 @@ class Worker:
             identity.of_process(), limits.of_process(), trusted=settings.TRUSTED_PROXIES
         )
         return self.held(found)
+
+    @cached_property
+    def incoming(self) -> Budget:
+        """The bodies that have not arrived, or are not done with, over all calls."""
+        return Budget()
 
     @cached_property
     def passed_callers(self) -> AnyCallers:

@@ -22,6 +22,7 @@ from gateway import rest as modules
 from gateway.addresses import Network
 from gateway.dispatch import Dispatch
 from gateway.forwarding import Forwarded
+from gateway.host_names import Request
 from gateway.kafka.connection import Connection
 from gateway.rest import mounts, process
 from gateway.rest.callers import Callers
@@ -115,7 +116,17 @@ def whole_door(
         process.take(worker, calls.routes())
         modules.limits.of_process = lambda: limited  # type: ignore[assignment]
         prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]
-        whole = Dispatch({}, calls=calls, quoted=prefixes, otherwise=get_asgi_application())
+        django = get_asgi_application()
+        django.request_class = Request
+        whole = Dispatch(
+            {},
+            calls=calls,
+            callers=worker.callers,
+            budget=worker.incoming,
+            traffic=worker.traffic,
+            programs=prefixes,
+            otherwise=django,
+        )
         config = uvicorn.Config(
             Forwarded(whole, trusted),
             http=Http,

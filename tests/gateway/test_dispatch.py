@@ -3,11 +3,18 @@
 import asyncio
 
 import pytest
+from django.conf import settings
 
-from gateway import dispatch
-from gateway.dispatch import MAX_BODY_BYTES, Dispatch
+from gateway.access.callers import Caller
+from gateway.dispatch import STRANGERS_BODY_BYTES, Dispatch
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS
+from gateway.rest.bodies import MAX_BODY_BYTES
+from gateway.rest.calls import CALLER, headers_of
+from gateway.rest.codes import ApiError, Code
+from gateway.rest.incoming import Budget
+from tests.fakes.asgi import Answer, asked, scope_of
+from tests.fakes.rest_door import VIEWER, WRITER, Counted
 from tests.gateway.test_health import ask
 
 
@@ -35,7 +42,42 @@ class Calls:
         return own
 
 
-DISPATCH = Dispatch({"/events": bare}, calls=Calls(), quoted=("/v3",), otherwise=django)
+class Callers:
+    """A token, and a session of the console, that are known."""
+
+    def __init__(self) -> None:
+        self.error: ApiError | None = None
+
+    async def of(self, _scope: Scope) -> Caller:
+        if self.error is not None:
+            raise self.error
+        return WRITER
+
+    async def of_page(self, scope: Scope) -> Caller | None:
+        return VIEWER if "cookie" in headers_of(scope) else None
+
+    def network_of(self, scope: Scope) -> str:
+        return str(scope["client"][0])
+
+
+def dispatching(
+    otherwise: Application = django,
+    *,
+    callers: Callers | None = None,
+    budget: Budget | None = None,
+) -> Dispatch:
+    return Dispatch(
+        {"/events": bare},
+        calls=Calls(),
+        callers=callers or Callers(),
+        budget=budget or Budget(),
+        traffic=Counted(),
+        programs=("/v3", "/connect"),
+        otherwise=otherwise,
+    )
+
+
+DISPATCH = dispatching()
 
 
 def test_a_bare_application_answers_at_its_path_with_the_headers_of_every_answer() -> None:
@@ -76,8 +118,7 @@ def told(scope: Scope) -> Message:
     async def receive() -> Message:
         return {"type": "http.disconnect"}
 
-    dispatch = Dispatch({}, calls=Calls(), quoted=("/v3",), otherwise=note)
-    asyncio.run(dispatch(scope, receive, send))
+    asyncio.run(dispatching(note)({"headers": [], "client": ("h", 1), **scope}, receive, send))
     return seen[0]
 
 
@@ -107,50 +148,166 @@ def test_what_comes_by_the_own_socket_reaches_nothing_else() -> None:
     assert told(scope)["status"] == 201
 
 
-def test_a_body_without_an_end_is_given_up_before_it_fills_the_disk() -> None:
-    taken = 0
+class View:
+    """A view of Django: it reads the whole body, and answers."""
 
-    async def takes_all(_scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal taken
+    def __init__(self) -> None:
+        self.scope: Scope = {}
+        self.body = b""
+        self.pieces = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
         while (message := await receive())["type"] == "http.request":
-            taken += len(message["body"])
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b" " * 1_048_576, "more_body": True}
-
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    dispatch = Dispatch({}, calls=Calls(), otherwise=takes_all)
-    asyncio.run(dispatch({"type": "http", "path": "/v3/clusters"}, receive, send))
-
-    assert taken == MAX_BODY_BYTES
-    assert sent[0]["status"] == 413
-    assert b'"error_code": 413' in sent[1]["body"]
+            self.pieces += 1
+            self.body += message["body"]
+            if not message["more_body"]:
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                await send({"type": "http.response.body", "body": b"done"})
+                return
 
 
-def test_a_body_for_django_that_stops_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "BODY_SECONDS", 0.01)
-    sent: list[Message] = []
+def post(
+    path: str, size: int, dispatch: Dispatch, *, declared: bool = True, cookie: bool = False
+) -> Answer:
+    """Send a body in two pieces."""
+    headers = {"content-length": str(size)} if declared else {"transfer-encoding": "chunked"}
+    if cookie:
+        headers["cookie"] = "a=b"
+    body = [b"x" * (size - 1), b"x"]
+    answer = asyncio.run(asked(dispatch, "POST", path, body=body, headers=headers))
+    assert answer is not None
+    return answer
 
-    async def view(_scope: Scope, receive: Receive, _send: Send) -> None:
-        while (await receive()).get("more_body"):
-            pass
 
-    async def run() -> None:
-        coming: asyncio.Queue[Message] = asyncio.Queue()
-        coming.put_nowait({"type": "http.request", "body": b"{", "more_body": True})
+def test_a_view_for_programs_finds_its_caller_in_the_scope() -> None:
+    view = View()
 
-        async def send(message: Message) -> None:
-            sent.append(message)
+    assert post("/v3/clusters", 10, dispatching(view)).status == 200
+    assert view.scope[CALLER] is WRITER
+    assert len(view.body) == 10
 
-        application = Dispatch({}, calls=Calls(), otherwise=view)
-        async with asyncio.timeout(20):
-            await application({"type": "http", "path": "/x", "server": ("h", 1)}, coming.get, send)
 
-    asyncio.run(run())
+def test_the_body_of_a_caller_that_is_refused_is_not_read() -> None:
+    view, callers = View(), Callers()
+    callers.error = ApiError(Code.NOT_AUTHENTICATED, "nobody is known")
 
-    assert sent[0]["status"] == 408
-    assert b'"error_code": 408' in sent[1]["body"]
+    refused = post("/v3/clusters", 10, dispatching(view, callers=callers))
+    of_connect = post("/connect/connectors", 10, dispatching(view, callers=callers))
+
+    assert (refused.status, refused.json()["error_code"]) == (401, 40101)
+    assert (of_connect.status, of_connect.json()["error_code"]) == (401, 401)
+    assert refused.headers["www-authenticate"].startswith("Basic")
+    assert view.pieces == 0
+
+
+def test_a_view_answers_a_caller_that_is_refused_without_a_body_and_finds_the_reason() -> None:
+    view, callers = View(), Callers()
+    callers.error = ApiError(Code.NOT_AUTHENTICATED, "nobody is known")
+
+    asyncio.run(asked(dispatching(view, callers=callers), "GET", "/v3/openapi.json", headers={}))
+
+    assert view.scope[CALLER] is callers.error
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "cookie"),
+    [
+        ("/v3/clusters", MAX_BODY_BYTES + 1, False),
+        ("/topics/new", settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1, True),
+    ],
+)
+def test_a_view_refuses_a_body_that_declares_to_be_too_large_and_gets_none_of_it(
+    path: str, size: int, *, cookie: bool
+) -> None:
+    view = View()
+
+    post(path, size, dispatching(view), cookie=cookie)
+
+    assert (view.pieces, view.body) == (1, b"")
+    assert headers_of(view.scope)["content-length"] == str(size)
+
+
+@pytest.mark.parametrize(
+    ("path", "limit", "cookie"),
+    [
+        ("/v3/clusters", MAX_BODY_BYTES, False),
+        ("/login", STRANGERS_BODY_BYTES, False),
+        ("/topics/new", settings.DATA_UPLOAD_MAX_MEMORY_SIZE, True),
+    ],
+)
+def test_a_body_without_an_end_is_given_up(path: str, limit: int, *, cookie: bool) -> None:
+    fitting, larger = View(), View()
+
+    whole = post(path, limit, dispatching(fitting), declared=False, cookie=cookie)
+    refused = post(path, limit + 1, dispatching(larger), declared=False, cookie=cookie)
+
+    assert (whole.status, len(fitting.body)) == (200, limit)
+    assert (refused.status, refused.json()["error_code"]) == (413, 413)
+
+
+def test_a_large_form_without_a_session_is_refused_from_its_head() -> None:
+    view = View()
+
+    refused = post("/login", STRANGERS_BODY_BYTES + 1, dispatching(view))
+    taken = post("/login", STRANGERS_BODY_BYTES + 1, dispatching(view), cookie=True)
+
+    assert (refused.status, taken.status) == (413, 200)
+    assert "sign in" in refused.json()["message"]
+    assert refused.headers["x-content-type-options"] == "nosniff"
+
+
+def test_bodies_of_an_address_and_of_all_are_limited_together_and_count_until_they_are_done() -> (
+    None
+):
+    budget = Budget(2_000, strangers=1_000)
+    dispatch = dispatching(View(), budget=budget)
+
+    budget.change("127.0.0.1", 500)
+    of_address = post("/login", 600, dispatch)
+    budget.change(VIEWER, 1_200)
+    of_all = post("/login", 400, dispatch)
+    after = post("/login", 300, dispatch)
+
+    assert [of_address.status, of_all.status, after.status] == [429, 503, 200]
+    assert of_address.headers["retry-after"] == "1"
+    budget.change("127.0.0.1", 300)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/v3/stream", {}, 200),
+        ("/v3/stream", {"authorization": "Bearer x"}, 200),
+        ("/v3/stream", {"cookie": "sessionid=s", "authorization": "Bearer x"}, 200),
+        ("/v3/stream", {"cookie": "another=s"}, 200),
+        ("/v3/stream", {"cookie": "sessionid=s"}, 400),
+        ("/v3/clusters", {"cookie": "sessionid=s"}, 400),
+        ("/v3/clusters", {"authorization": "Bearer x"}, 204),
+    ],
+)
+def test_a_session_opens_nothing_for_programs_under_another_name(
+    path: str, headers: dict[str, str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "SESSION_COOKIE_NAME", "sessionid")
+
+    def answered(host: dict[str, str]) -> int:
+        answer = asyncio.run(asked(DISPATCH, "GET", path, headers={**headers, **host}))
+        assert answer is not None
+        return answer.status
+
+    assert answered({"host": "evil.example"}) == status
+    assert answered({"host": "127.0.0.1:8000"}) in {200, 204}
+    assert answered({}) in {200, 204}
+
+
+def test_a_socket_with_a_session_is_refused_under_another_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settings, "SESSION_COOKIE_NAME", "sessionid")
+    monkeypatch.setattr(Calls, "find", lambda _self, _scope: bare)
+    headers = {"cookie": "sessionid=s", "host": "evil.example"}
+
+    first = told({**scope_of("GET", "/ws/v1", headers), "type": "websocket"})
+
+    assert (first["type"], first["status"]) == ("websocket.http.response.start", 400)

@@ -71,8 +71,8 @@ class Room:
         group = call.parameters["group"]
         names.check("group", group)
         rights.require_group(call, group)
-        text = await call.body(MAX_BODY_BYTES)
-        draft = bodies.draft_of(bodies.body_of(call, text))
+        async with self._worker.incoming.whole(call, MAX_BODY_BYTES) as text:
+            draft = bodies.draft_of(bodies.body_of(call, text))
         made = await self.instances.create(group, draft, call.caller)
         host = call.headers.get("host", "localhost")
         before = call.scope["path"].partition("/consumers/")[0]
@@ -98,9 +98,12 @@ class Room:
             raise
 
     async def _served(self, action: Action, call: Call, ending: Ending) -> None:
+        rights.require_group(call, call.parameters["group"])
+        async with self._worker.incoming.whole(call, MAX_BODY_BYTES) as text:
+            await self._served_with(action, call, ending, text)
+
+    async def _served_with(self, action: Action, call: Call, ending: Ending, text: bytes) -> None:
         group, name = call.parameters["group"], call.parameters["instance"]
-        rights.require_group(call, group)
-        text = await call.body(MAX_BODY_BYTES)
         instance = self.instances.find(group, name)
         if instance is not None:
             instance.require(call.caller)

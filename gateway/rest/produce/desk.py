@@ -1,7 +1,6 @@
 """Shared steps of all ways to produce: check rights, and send records to topics."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
@@ -11,20 +10,16 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.delivery import Deliveries, size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord
-from gateway.rest.calls import JSON, Call, too_large
+from gateway.rest.calls import JSON, Call
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.incoming import MAX_HELD_BYTES_EACH, Budget
 from gateway.rest.limits import MAX_DELAY_S
 
 Done = Callable[[Delivered | Exception], None]
 # The outcome of a record: a future, or an immediate refusal.
 Outcome = asyncio.Future[Delivered | Exception] | ApiError
-# The largest whole body, and the limit of buffered input in a worker.
-MAX_BODY_BYTES: Final = 16 * 1024 * 1024
-MAX_HELD_BYTES: Final = 64 * 1024 * 1024
-# Of one caller: its largest body, and a quarter of all, so that it cannot block others.
-MAX_HELD_BYTES_EACH: Final = MAX_BODY_BYTES
-# The time in which a body must arrive.
-BODY_S: Final = 60.0
+# The largest whole body.
+MAX_BODY_BYTES: Final = MAX_HELD_BYTES_EACH
 # The Retry-After of a closing worker: another one serves new callers.
 COMES_BACK_S: Final = 1
 
@@ -43,41 +38,6 @@ class Watching(Protocol):
     def __call__(self, caller: Caller, holds: Callable[[Caller], bool]) -> Awaitable[ApiError]: ...
 
 
-class Budget:
-    """The buffered bytes of unfinished input in a worker, over all callers and for each."""
-
-    def __init__(self, most: int = MAX_HELD_BYTES, *, each: int = MAX_HELD_BYTES_EACH) -> None:
-        self._most = most
-        self._each = each
-        self._held = 0
-        self._by_caller: Counter[str] = Counter()
-
-    def change(self, caller: Caller, size: int) -> None:
-        """Count buffered bytes, or, if negative, released ones. Raises ApiError over a limit."""
-        if not size:
-            return
-        held = self._by_caller[caller.key] + size
-        if size > 0 and held > self._each:
-            raise ApiError(
-                Code.TOO_MANY,
-                f"this worker of the gateway holds {held - size} bytes of bodies of {caller.key}"
-                f" already, {self._each} fit: wait for answers, or send less at once",
-                retry_after_s=COMES_BACK_S,
-            )
-        if size > 0 and self._held + size > self._most:
-            raise ApiError(
-                Code.UNAVAILABLE,
-                f"this worker of the gateway holds {self._held} bytes of bodies already, "
-                f"{self._most} fit: send again in a moment, or less at once",
-                retry_after_s=COMES_BACK_S,
-            )
-        self._held += size
-        self._by_caller[caller.key] = held
-        if not held:
-            # Callers without buffered bytes need no row.
-            del self._by_caller[caller.key]
-
-
 class Desk:
     """The produce steps of one event loop."""
 
@@ -88,10 +48,11 @@ class Desk:
         is_draining: Callable[[], bool] = lambda: False,
         limits: Limits | None = None,
         watch: Watching | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.deliveries = deliveries
         self.watch = watch
-        self.budget = Budget()
+        self.budget = budget or Budget()
         self._is_draining = is_draining
         self._limits = limits
 
@@ -132,21 +93,8 @@ class Desk:
     async def body(self, call: Call) -> AsyncIterator[bytes]:
         """Read a whole body, which counts as buffered until the block ends."""
         await self.deliveries.room()
-        found = bytearray()
-        try:
-            async with asyncio.timeout(BODY_S):
-                async for piece in call.pieces():
-                    if len(found) + len(piece) > MAX_BODY_BYTES:
-                        raise too_large(len(found) + len(piece), MAX_BODY_BYTES)
-                    self.budget.change(call.caller, len(piece))
-                    found += piece
-            yield bytes(found)
-        except TimeoutError:
-            raise ApiError(
-                Code.TIMED_OUT, f"the body did not arrive within {BODY_S:.0f} s: send less at once"
-            ) from None
-        finally:
-            self.budget.change(call.caller, -len(found))
+        async with self.budget.whole(call, MAX_BODY_BYTES) as found:
+            yield found
 
     async def admit(self, call: Call, records: Sequence[NewRecord] = ()) -> None:
         """Count records of a call, and wait until they may be written at its caller's rate.

@@ -27,6 +27,7 @@ class Room:
             is_draining=lambda: self.worker.is_draining,
             limits=self.worker.callers.limits,
             watch=self.worker.callers.watch,
+            budget=self.worker.incoming,
         )
 
     @cached_property

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from gateway import dispatch
 from gateway.access.token_scopes import Scope, grants_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.values import NewTopic
+from gateway.rest import incoming
 from gateway.rest.codes import Code
 from gateway.rest.consume.instances import MAX_PER_CALLER
 from gateway.rest.limits import Limits, Rates
@@ -232,10 +232,10 @@ def body_that_does_not_come(stage: Stage) -> Told:
         pytest.MonkeyPatch.context() as patch,
         closing(socket.create_connection(("127.0.0.1", stage.door.port), 60)) as line,
     ):
-        patch.setattr(dispatch, "BODY_SECONDS", 0.2)
+        patch.setattr(incoming, "START_S", 0.2)
         line.sendall(head.encode())
         told = b""
-        while not told.endswith(b"0\r\n\r\n"):
+        while not told.endswith(b"}"):
             piece = line.recv(65_536)
             assert piece, told
             told += piece

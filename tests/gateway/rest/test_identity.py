@@ -90,7 +90,7 @@ def test_a_revoked_token_is_refused_after_a_moment_and_its_streams_are_too() -> 
     clock.now += KNOWN_SECONDS
     assert "was revoked" in refused(found, call).message
     with pytest.raises(ApiError, match="was revoked"):
-        found.again(caller)
+        found.again(caller.proof)
 
 
 def test_an_expired_token_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_who_was_refused_stays_refused_without_a_database(monkeypatch: pytest.Mo
 
     assert refused(found, call).code is Code.UNAVAILABLE
     with pytest.raises(ApiError):
-        found.again(caller)
+        found.again(caller.proof)
 
 
 def test_a_password_whose_stream_was_refused_stays_refused_without_a_database(
@@ -250,7 +250,7 @@ def test_a_password_whose_stream_was_refused_stays_refused_without_a_database(
     user.save()
     clock.now += KNOWN_SECONDS
     with pytest.raises(ApiError):
-        found.again(caller)
+        found.again(caller.proof)
 
     def away(*_given: object, **_more: object) -> None:
         raise OperationalError

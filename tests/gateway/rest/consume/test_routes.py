@@ -335,7 +335,7 @@ def test_the_client_library_gets_names_and_no_pattern_of_a_caller(
             assert answer.status == 204, answer.body
 
     in_turn(scenario)
-    assert given == ["orders", "odd", "orders"]
+    assert set(given) == {"orders", "odd"}
 
 
 def test_a_pattern_that_means_no_topic_yet_reads_those_that_appear(

@@ -13,8 +13,8 @@ import pytest
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.incoming import Budget
 from gateway.rest.limits import Limits, Rates
-from gateway.rest.produce.desk import Budget
 from gateway.rest.produce.stream import MAX_WAITING_BYTES, Streams
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.rest_door import CLUSTER, VIEWER, WAIT_S, Duplex

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.kafka.connection import Connection
+from gateway.rest.incoming import Budget
 from gateway.rest.limits import Limits, Rates
-from gateway.rest.produce.desk import MAX_BODY_BYTES, Budget
+from gateway.rest.produce.desk import MAX_BODY_BYTES
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.rest_door import CLUSTER, VIEWER
 from tests.gateway.rest.produce.stage import Stage, on_loop, records_of
