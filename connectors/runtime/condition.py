@@ -19,6 +19,9 @@ MINUTE_MS: Final = 60_000
 # A task loses records while it has lost one within the last minutes in which it read something.
 # Idle minutes do not count: they mend nothing. A restart, or a change of the config, starts over.
 WINDOW_MINUTES: Final = 10
+# How long a task retries that has never reached its other side: by then a server that starts beside
+# it is there, and a wrong address is not taken for a server that is away. Later there is no limit.
+FIRST_SUCCESS_S: Final = 300.0
 # The most common ones are what an operator needs; the others are counted together.
 MAX_CAUSES: Final = 5
 # From this share of the records on, the connector does not do its work.

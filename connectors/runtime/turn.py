@@ -6,7 +6,7 @@ Shared by sources, sinks and jobs; independent of what they do.
 from typing import Final
 
 from connectors.runtime import figures, waits
-from connectors.runtime.condition import Retrying
+from connectors.runtime.condition import FIRST_SUCCESS_S, Retrying
 from connectors.runtime.masking import masked
 from connectors.runtime.ports import (
     SHARE_S,
@@ -45,9 +45,6 @@ PASSING: Final = frozenset(
         "FENCED_LEADER_EPOCH",
     }
 )
-# How long a task retries that has never reached its other side: by then a server that starts beside
-# it is there, and a wrong address is not taken for a server that is away. Later there is no limit.
-FIRST_SUCCESS_S: Final = 300.0
 # Of a message that is stored every few seconds.
 MAX_REASON_CHARS: Final = 500
 

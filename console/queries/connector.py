@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from connectors import selectors
-from connectors.runtime.condition import WINDOW_MINUTES, Losing, Retrying
+from connectors.runtime.condition import FIRST_SUCCESS_S, WINDOW_MINUTES, Losing, Retrying
 from connectors.selectors import ConnectorInfo, Line, Status, TaskStatus
 from console import group_names
 from console.queries.connect import SINK, Behind, behind_of, groups_of, rate_of, task_rate, visible
@@ -108,6 +108,8 @@ class ConnectorPage:
     calm_minutes: int = WINDOW_MINUTES
     retrying: Retrying | None = None
     retry_words: str = ""
+    # Minutes after which a task fails that has never worked.
+    first_minutes: int = int(FIRST_SUCCESS_S) // 60
     rate: float | None = None
     behind: Behind | None = None
     may: May | None = None

@@ -160,7 +160,7 @@ def loss_words(losing: Losing) -> str:
     """Return how many records are lost, and for the most common cause what to do."""
     told = f"{losing.lost:,} of the last {losing.read:,} records were not written"
     if losing.dropped_since:
-        told += f", and {losing.dropped_since:,} are in no dead letter topic"
+        told += f"; {losing.dropped_since:,} of {losing.lost_since:,} lost so far are kept nowhere"
     first = next(iter(losing.causes), None)
     if first is None:
         return told

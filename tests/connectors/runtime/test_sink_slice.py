@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from connectors.runtime import sink_slice
+from connectors.runtime.condition import FIRST_SUCCESS_S
 from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
 from connectors.runtime.ports import SHARE_S, SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
-from connectors.runtime.turn import FIRST_SUCCESS_S
 from connectors.sdk.errors import RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.errors import failure

@@ -426,6 +426,25 @@ def test_retries_end_where_that_is_configured(
     assert caught.value.wait_s == 10
 
 
+@pytest.mark.parametrize("limit", ["max_retries", "connection_attempts"])
+def test_retries_of_former_slices_count(
+    database: Database, context: MemorySinkContext, limit: str
+) -> None:
+    parsed = keys(database, **{limit: "4"})
+    # What a slice keeps is closed when it ends with a retry.
+    context.retries = 4
+    task = started(context, parsed | {"connection.url": "postgresql://127.0.0.1:1/none"})
+
+    with pytest.raises(ConnectorError, match="gave up after") as caught:
+        task.open([ORDERS])
+    assert not isinstance(caught.value, RetriableError)
+
+    context.close()
+    reached = started(context, parsed)
+    reached.open([ORDERS])
+    assert context.has_reached
+
+
 def test_a_host_that_may_not_be_reached_is_refused(
     database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
