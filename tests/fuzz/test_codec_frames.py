@@ -70,7 +70,8 @@ def receive_or_tell(
 
 def receive(frame: bytes, message: type[Message], version: int, seen: Counter[str]) -> None:
     """Do what a broker does with a request, or a peer with the body of a response."""
-    body = memoryview(frame)
+    # Writable, as all that a broker receives.
+    body = memoryview(bytearray(frame))
     try:
         if message.__name__.endswith("Request"):
             request = read_request(body, APIS, place=0)
