@@ -24,6 +24,7 @@ from gateway import home, log_lines
 from gateway.addresses import Network, NotAnAddress, networks
 from gateway.admission import MAX_CONNECTIONS, MAX_PER_ADDRESS, Admission
 from gateway.exposure import refusal
+from gateway.rest.calls import LET_IN
 from gateway.rest.codes import ApiError, Code
 
 APPLICATION: Final = "gateway.asgi:application"
@@ -36,6 +37,10 @@ UNTAKEN_MS: Final = 60_000
 SILENCE_SECONDS: Final = 60
 # The largest WebSocket frame; see `gateway.ws.frames`.
 FRAME_BYTES: Final = 2 * 1024 * 1024
+# The same of a client that is not known yet: a token has some dozens.
+STRANGERS_FRAME_BYTES: Final = 8 * 1024
+# How long browsers use https only for the name of a console with a certificate.
+HTTPS_SECONDS: Final = 365 * 24 * 3600
 # How often a WebSocket is pinged, and how late the answer may be: a slow client receives the ping
 # after everything that it has not read yet.
 PING_SECONDS: Final = 20.0
@@ -203,7 +208,21 @@ class Http(HttpToolsProtocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A connection that was upgraded to a WebSocket; it still counts."""
+    """A connection that was upgraded to a WebSocket; it still counts.
+
+    Its frames are small until the application calls what its scope has as `LET_IN`.
+    """
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.conn.max_message_size = STRANGERS_FRAME_BYTES
+
+    async def run_asgi(self) -> None:
+        self.scope[LET_IN] = self._let_in  # type: ignore[typeddict-unknown-key]
+        await super().run_asgi()
+
+    def _let_in(self) -> None:
+        self.conn.max_message_size = FRAME_BYTES
 
     def connection_lost(self, exc: Exception | None) -> None:
         Http.admission.leave(self.transport)
@@ -303,6 +322,8 @@ def run(serving: Serving) -> None:
         lifespan="off",
         # No proxy is assumed: any client could forge these headers.
         proxy_headers=False,
+        server_header=False,
+        headers=https_only(serving),
         timeout_graceful_shutdown=serving.grace_s,
         ssl_certfile=serving.certificate,
         ssl_keyfile=serving.key,
@@ -340,6 +361,13 @@ def is_without_calls(record: logging.LogRecord) -> bool:
     Below INFO, whatever the level, they also contain headers and frames, in which tokens are.
     """
     return record.levelno >= logging.INFO and '"WebSocket %s"' not in str(record.msg)
+
+
+def https_only(serving: Serving) -> list[tuple[str, str]]:
+    """Return the header by which browsers use https only, for a console with a certificate."""
+    if serving.certificate is None or serving.door != "web":
+        return []
+    return [("Strict-Transport-Security", f"max-age={HTTPS_SECONDS}")]
 
 
 def admit(listener: Listener, descriptors: int, *, trusted: Sequence[Network] = ()) -> None:

@@ -22,7 +22,7 @@ from gateway.kafka.readers.following import Follow
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Delivered, Place, Position, Record
-from gateway.rest.calls import Receive, Scope, Send
+from gateway.rest.calls import LET_IN, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Limits, Watching
 from gateway.rest.records.routes import Seats
@@ -246,6 +246,9 @@ class Connection:
                 return
             self._stack.enter_context(self._house.traffic.opened(caller.key))
             self._house.traffic.add(caller.key, requests=1)
+            # Absent without the gateway's own server.
+            if let_in := self._scope.get(LET_IN):
+                let_in()
         self._follow(self._session.known(caller))
         if self._watching is not None:
             self._watching.cancel()

@@ -121,9 +121,12 @@ def test_a_home_with_a_certificate_serves_console_and_gateway_by_tls(tmp_path: P
                 http.client.HTTPSConnection(parts.netloc, timeout=60, context=trust)
             ) as connection:
                 connection.request("GET", "/health")
-                answers.append((parts.scheme, connection.getresponse().status))
+                answer = connection.getresponse()
+                shown = answer.getheader("strict-transport-security"), answer.getheader("server")
+                answers.append((parts.scheme, answer.status, *shown))
 
-    assert answers == [("https", 200), ("https", 200)]
+    # Browsers come to the console only.
+    assert answers == [("https", 200, None, None), ("https", 200, "max-age=31536000", None)]
     assert bootstrap.startswith("127.0.0.1:")
 
 

@@ -28,7 +28,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
 from gateway.rest.records.routes import Seats
 from gateway.rest.traffic import Counter
-from gateway.server import FRAME_BYTES, UNTAKEN_MS, listening
+from gateway.server import FRAME_BYTES, UNTAKEN_MS, Socket, listening
 from gateway.ws.connection import House
 from gateway.ws.endpoint import Sockets
 
@@ -175,6 +175,7 @@ def run(broker: Reached, work: Work, *, seconds: float = 60, untaken_ms: int = U
         site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
         config = uvicorn.Config(
             site.sockets,
+            ws=Socket,
             lifespan="off",
             log_level="warning",
             ws_max_size=FRAME_BYTES,

@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from gateway.health import Message
-from gateway.server import FRAME_BYTES
+from gateway.server import FRAME_BYTES, STRANGERS_FRAME_BYTES
 from gateway.ws import connection as sockets
 from gateway.ws import endpoint
 from tests.fakes.broker_thread import BesideBroker, broker_beside
@@ -73,6 +73,26 @@ def test_a_socket_that_does_not_say_whose_it_is_ends(
     async def work(site: Site) -> None:
         async with connect(site.address) as connection:
             assert (await Client(connection).end())[0] == 4408
+
+    run(broker, work)
+
+
+def test_frames_are_small_until_it_is_known_whose_the_socket_is(broker: BesideBroker) -> None:
+    large = {"type": "produce", "id": "1", "topic": "nowhere", "value": "v" * 100_000}
+
+    async def work(site: Site) -> None:
+        async with connect(site.address) as connection:
+            await connection.send("x" * (STRANGERS_FRAME_BYTES + 1))
+            assert (await Client(connection).end())[0] == 1009
+        async with connect(site.address) as connection:
+            client = Client(connection)
+            await client.say(**GOOD)
+            await client.hear("ready")
+            await client.say(**large)
+            assert (await client.hear("error"))["error_code"] == 40401
+        async with site.client() as client:
+            await client.say(**large)
+            assert (await client.hear("error"))["error_code"] == 40401
 
     run(broker, work)
 
