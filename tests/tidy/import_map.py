@@ -151,8 +151,10 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # The collector of a home is asked for what Kafka's protocol does not know.
     "cli.verdicts": (
-        "cli brokers.supervisor gateway.kafka console.monitoring.selectors "
-        "console.monitoring.tables console.monitoring.verdicts",
+        (
+            "cli brokers.supervisor gateway.kafka console.monitoring.selectors "
+            "console.monitoring.tables console.monitoring.verdicts"
+        ),
         "click",
     ),
     # Kafka Connect's REST is asked over HTTP.

@@ -30,6 +30,9 @@ PASSWORD_FILE: Final = "admin-password"  # noqa: S105 - the name of the file
 # The advisory lock by which agents that start on one PostgreSQL take turns; an arbitrary number.
 MIGRATION_LOCK: Final = 0x53414D5341
 
+# Apps of earlier releases, whose migrations homes still record.
+REMOVED_APPS: Final = frozenset({"sessions"})
+
 
 def ensure_tables() -> None:
     """Migrate and create the first user, unless the home records that it was done.
@@ -64,7 +67,7 @@ def _refuse_newer() -> None:
     known = {f"{app.label}.{file.stem}" for app, file in _migrations()}
     for alias in _databases():
         applied = MigrationRecorder(connections[alias]).applied_migrations()
-        there = {f"{app}.{name}" for app, name in applied}
+        there = {f"{app}.{name}" for app, name in applied if app not in REMOVED_APPS}
         if refusal := release.newer(f"the database {alias}", there - known):
             raise NewerRelease(refusal)
 

@@ -131,6 +131,16 @@ def test_a_database_of_a_newer_release_is_refused_before_anything_is_written(
     assert (home / tables.HASH_FILE).read_text() == "of another release"
 
 
+def test_migrations_of_an_app_that_an_earlier_release_had_are_not_of_a_newer_one(
+    home: Path, migrations: list[str]
+) -> None:
+    with sqlite_databases(home):
+        tables.ensure_tables()
+        MigrationRecorder(connections["default"]).record_applied("sessions", "0001_initial")
+
+        tables.ensure_tables()
+
+
 def test_a_home_notes_its_release_and_all_migrations_of_its_apps(home: Path) -> None:
     with sqlite_databases(home):
         tables.ensure_tables()
