@@ -62,6 +62,7 @@ class BrokerConfig:
     inspection_port: int = 0
     secret_file: str = ""  # keys to the inspection port; empty: it stays closed
     metrics_secret_file: str = ""  # keys to its metrics only
+    reserve_folder: str = ""  # the home, whose reserve may be on the disk of the log dir
     ready_fd: int = -1  # a pipe for a line once the broker serves, and for beats
     defaults: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,6 +97,7 @@ def broker_config(environ: Mapping[str, str] | None = None) -> BrokerConfig:
         inspection_port=_port(source, "SAMSA_INSPECTION_PORT"),
         secret_file=source.get("SAMSA_SECRET_FILE", ""),
         metrics_secret_file=source.get("SAMSA_METRICS_SECRET_FILE", ""),
+        reserve_folder=source.get("SAMSA_RESERVE", ""),
         ready_fd=_integer(source, "SAMSA_READY_FD", -1),
         defaults=broker_defaults(source),
     )

@@ -1,12 +1,15 @@
 """Measures the room on a disk, and says what may still be written when little of it is left.
 
-Knows no files. On a full disk nothing can be deleted any more, since a deletion is a write as well:
-so records of clients stop first, then those of coordinators, and what is left is for the metadata,
-checkpoints and logs. The reserve that a supervisor keeps on the disk is the last of it.
+On a full disk nothing can be deleted any more, since a deletion is a write as well: so records of
+clients stop first, then those of coordinators, and what is left is for the metadata, checkpoints
+and logs. The last of it is a reserve, a file that the supervisor makes and that whatever meets the
+full disk gives up: not sooner, because other data that fills the disk would take that room as well.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 MIB: Final = 1024 * 1024
@@ -15,11 +18,13 @@ RECORDS_FLOOR_BYTES: Final = 64 * MIB
 # Records of coordinators, such as committed offsets, stop below this. A deletion of some thousand
 # topics writes a few megabytes to the databases.
 INTERNAL_FLOOR_BYTES: Final = 16 * MIB
-# The size of the reserve, and the free space below which it is given up. It is made again where
-# this leaves coordinators their floor; reserve and that floor are less than the floor of clients,
-# so that no records are taken without a reserve.
+# The size of the reserve, and the free space below which it may be given up. It is made again
+# where this leaves coordinators their floor; reserve and that floor are less than the floor of
+# clients, so that no records are taken without a reserve.
 RESERVE_BYTES: Final = 32 * MIB
 GIVE_UP_BYTES: Final = 8 * MIB
+# Of the reserve, in a home or a log dir; Kafka ignores names that it does not know.
+RESERVE_FILE: Final = "samsa.reserve"
 # On a smaller disk than this, all four are the same share of it: an eighth for clients.
 FULL_SIZE_BYTES: Final = 512 * MIB
 
@@ -72,6 +77,14 @@ def room_at(place: str | int | os.PathLike[str]) -> Room:
         used_bytes=unit * (found.f_blocks - found.f_bfree),
         free_bytes=unit * found.f_bavail,
     )
+
+
+def give_up_reserve(folder: str | os.PathLike[str]) -> None:
+    """Remove the reserve in a folder if the disk is full: to be called where a write has failed."""
+    with suppress(OSError):
+        room = room_at(folder)
+        if room.free_bytes < room.give_up_floor:
+            Path(folder, RESERVE_FILE).unlink(missing_ok=True)
 
 
 assert RESERVE_BYTES + INTERNAL_FLOOR_BYTES <= RECORDS_FLOOR_BYTES, "records without a reserve"

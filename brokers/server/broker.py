@@ -34,6 +34,7 @@ from brokers.coordination.groups.facts import Tally
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.loading import Loaded
 from brokers.coordination.runtime import Runtime
+from brokers.disk_room import give_up_reserve
 from brokers.key_files import KeyFile
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.compactor import Compactor
@@ -58,7 +59,7 @@ from brokers.server.producer_ids import ProducerIds
 from brokers.server.workers import clean
 from brokers.storage import names
 from brokers.storage.disk_failures import MAX_FAILURES, recent_failures
-from brokers.storage.errors import LogDirFailed, OutOfSpace, StorageCorrupt
+from brokers.storage.errors import DiskNearlyFull, LogDirFailed, OutOfSpace, StorageCorrupt
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log import PartitionLog
@@ -309,6 +310,8 @@ class Broker:
             await asyncio.sleep(0)
         for failed in log_dir.failed.values():
             self._log.error("log.not_opened", folder=failed.folder, error=failed.error)
+            if isinstance(failed.error, OutOfSpace):
+                self._make_way()
         if log_dir.handles.failure is not None:
             raise log_dir.handles.failure
         if log_dir.lost_producer_ids is not None:
@@ -336,6 +339,11 @@ class Broker:
         except LogDirFailed as failure:
             self.fail(failure)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+
+    def _make_way(self) -> None:
+        """Give up the reserve on the disk, if it is full, for the next try of what was refused."""
+        for folder in filter(None, (self.config.log_dir, self.config.reserve_folder)):
+            give_up_reserve(folder)
 
     def _log_damage(self, folder: str, log: PartitionLog) -> None:
         if log.damage is not None:
@@ -521,6 +529,9 @@ class Broker:
         return self.context.broker_epoch if is_registered or before is None else before
 
     def _report(self, event: str, error: Exception) -> None:
+        # The second is our own refusal, which keeps room and needs none.
+        if isinstance(error, OutOfSpace) and not isinstance(error, DiskNearlyFull):
+            self._make_way()
         self._log.limited(event, type(error).__name__, error=error)
 
 

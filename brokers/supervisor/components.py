@@ -236,6 +236,7 @@ def broker(
 ) -> Component:
     own = {
         "SAMSA_LOG_DIR": str(home.log_dir(slot)),
+        "SAMSA_RESERVE": str(home.folder),
         # So that ids do not follow the order in which brokers happen to come first.
         "SAMSA_WANTED_ID": str(slot),
         "SAMSA_BIND": options.bind,

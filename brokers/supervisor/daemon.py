@@ -119,7 +119,7 @@ class Supervisor:
         if refusal := release.refusal(self._home.folder):
             raise StartRefused(refusal)
         # A home on a full disk has its reserve to start with.
-        self._disks.look()
+        self._disks.make_way()
         self._home.prepare()
         async with owned(self._home):
             with self._signals():
@@ -305,6 +305,8 @@ class Supervisor:
         self._front.say(f"  {news.component.name:<9} {news.text}{where}")
         if news.event == "component.ready":
             self._renew_settings()
+        if news.event == "component.exited":
+            self._disks.make_way()
         if not self._is_start_over:
             self._judge_start()
 
@@ -325,6 +327,7 @@ class Supervisor:
             self._home.write_settings(self._reach().settings())
         except StartRefused as error:
             # A disk that is full now must not end running processes.
+            self._disks.make_way()
             self._journal.note("settings.not_written", "warning", detail=str(error))
 
     def _judge_start(self) -> None:
@@ -472,6 +475,8 @@ class Supervisor:
         return {"stopping": True}
 
     async def _stop_in_order(self) -> None:
+        # Brokers write checkpoints, and the mark of a clean shutdown last.
+        self._disks.make_way()
         for kinds in STOP_ORDER:
             watchers = [watcher for kind in kinds for watcher in self._of(kind)]
             await asyncio.gather(*(watcher.stop() for watcher in watchers))

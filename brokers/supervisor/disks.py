@@ -1,10 +1,10 @@
-"""Watches the disks of a home, and keeps a reserve on each that is given up when it is full.
+"""Watches the disks of a home, and makes a reserve on each for when it is full.
 
 On a full disk nothing could be deleted: the deletion of a topic writes to the database first. So
-the home, and each log dir on a disk of its own, has a file of allocated blocks. It is removed when
-almost nothing else is left, for databases, checkpoints and logs, and made again when there is room.
-Brokers refuse records long before that, by `brokers.disk_room`, so that only other data on the disk
-comes this far.
+the home, and each log dir on a disk of its own, has a file of allocated blocks, which is made again
+when there is room. It is given up by what needs its room: a write to a database, a broker's chore,
+a start, and a stop. Brokers refuse records long before that (`brokers.disk_room`), so that only
+other data on the disk comes this far.
 """
 
 import asyncio
@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from brokers.disk_room import MIB, Room, room_at
+from brokers.disk_room import MIB, RESERVE_FILE, Room, give_up_reserve, room_at
 
-# Beside the files of a log dir; Kafka ignores names that it does not know.
-RESERVE_FILE: Final = "samsa.reserve"
 # Other data may fill the reserve's disk at any rate; asking the kernel costs microseconds.
 LOOK_SECONDS: Final = 1.0
 
@@ -71,7 +69,7 @@ class Disks:
             await asyncio.sleep(LOOK_SECONDS)
 
     def look(self) -> tuple[Disk, ...]:
-        """Measure every disk once; give up or make its reserve."""
+        """Measure every disk once, and make its reserve if there is room."""
         disks: dict[int, Disk] = {}
         for folder in self._folders:
             # A log dir is made by its broker; a broken one is that broker's to report.
@@ -80,6 +78,11 @@ class Disks:
                 if device not in disks:
                     disks[device] = _kept(folder)
         return tuple(disks.values())
+
+    def make_way(self) -> None:
+        """Give up the reserves of full disks: something is about to start or stop there."""
+        for folder in self._folders:
+            give_up_reserve(folder)
 
     def take(self, found: tuple[Disk, ...]) -> None:
         """Keep the result of a look for `status`, and note what has changed."""
@@ -100,16 +103,13 @@ class Disks:
 
 
 def _kept(folder: Path) -> Disk:
-    """Give up the reserve of a folder's disk, or make it, as its room demands."""
+    """Return a folder's disk; make its reserve if it has none and there is room."""
     file, room = folder / RESERVE_FILE, room_at(folder)
     has_reserve = _size(file) >= room.reserve_bytes
-    if has_reserve and room.free_bytes < room.give_up_floor:
-        file.unlink()
-    elif not has_reserve and room.free_bytes >= room.reserve_bytes + room.internal_floor:
+    if not has_reserve and room.free_bytes >= room.reserve_bytes + room.internal_floor:
         _make(file, room.reserve_bytes)
-    else:
-        return Disk(folder=folder, room=room, has_reserve=has_reserve)
-    return Disk(folder=folder, room=room_at(folder), has_reserve=_size(file) >= room.reserve_bytes)
+        room, has_reserve = room_at(folder), _size(file) >= room.reserve_bytes
+    return Disk(folder=folder, room=room, has_reserve=has_reserve)
 
 
 def _size(file: Path) -> int:

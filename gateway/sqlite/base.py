@@ -3,17 +3,20 @@
 A transaction takes its turn before BEGIN IMMEDIATE and gives it back after COMMIT or ROLLBACK, and
 a statement that writes outside of a transaction does the same around itself. Reads need none.
 OPTIONS has one more key than Django's: `is_urgent`, for a connection that skips the queue. Its
-`timeout` also limits the wait for the turn.
+`timeout` also limits the wait for the turn. A statement that a full disk refuses gives up the
+reserve beside the file, so that the next try succeeds.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
+from brokers.disk_room import give_up_reserve
 from gateway.sqlite.turns import Turn, TurnTimeout
 
 # The wait of sqlite3 if the settings have no timeout.
@@ -52,7 +55,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _start_transaction_under_autocommit(self) -> None:
         self._take_turn()
         try:
-            super()._start_transaction_under_autocommit()
+            with self._making_way():
+                super()._start_transaction_under_autocommit()
         # A turn without a transaction would never be given back.
         except BaseException:
             self._end_turn()
@@ -60,7 +64,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> None:
         try:
-            super()._commit()
+            with self._making_way():
+                super()._commit()
         finally:
             self._end_turn()
 
@@ -87,12 +92,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ) -> Any:  # noqa: ANN401 - a cursor's
         """Take a turn for a statement that writes outside of a transaction."""
         if self._turn is None or self._turn.is_held or not WRITES.match(sql):
-            return execute(sql, params, many, context)
+            with self._making_way():
+                return execute(sql, params, many, context)
         self._take_turn()
         try:
-            return execute(sql, params, many, context)
+            with self._making_way():
+                return execute(sql, params, many, context)
         finally:
             self._end_turn()
+
+    @contextmanager
+    def _making_way(self) -> Iterator[None]:
+        try:
+            yield
+        except OperationalError:
+            if self._turn is not None:
+                give_up_reserve(Path(self.settings_dict["NAME"]).parent)
+            raise
 
     def _take_turn(self) -> None:
         if self._turn is None:

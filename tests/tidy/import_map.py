@@ -194,7 +194,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The web server's process.
     "gateway.server": ("gateway", "asyncio socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
-    "gateway.sqlite": ("", "django fcntl threading"),
+    "gateway.sqlite": ("brokers.disk_room", "django fcntl threading"),
     "connectors.sdk": ("", ""),
     # The one way out: which hosts a connector may reach, and one exchange with a web server.
     "connectors.sdk.outgoing": ("connectors.sdk", "socket ssl"),

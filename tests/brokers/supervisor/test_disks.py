@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from brokers.disk_room import MIB, Room
+from brokers import disk_room
+from brokers.disk_room import MIB, RESERVE_FILE, Room
 from brokers.supervisor import disks
-from brokers.supervisor.disks import RESERVE_FILE, Disk, Disks
+from brokers.supervisor.disks import Disk, Disks
 
 SIZE = 64 * MIB
 
@@ -28,13 +29,18 @@ class FakeDisk:
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDisk:
     made = FakeDisk(tmp_path)
-    monkeypatch.setattr(disks, "room_at", made.room_at)
+    for module in (disks, disk_room):
+        monkeypatch.setattr(module, "room_at", made.room_at)
     return made
 
 
 def look(folder: Path) -> Disk:
     (found,) = Disks([folder, folder / "missing"], lambda _event, _disk: None).look()
     return found
+
+
+def make_way(folder: Path) -> None:
+    Disks([folder, folder / "missing"], lambda _event, _disk: None).make_way()
 
 
 def test_a_reserve_is_really_allocated(tmp_path: Path, disk: FakeDisk) -> None:
@@ -47,14 +53,18 @@ def test_a_reserve_is_really_allocated(tmp_path: Path, disk: FakeDisk) -> None:
     assert found.trouble == ""
 
 
-def test_a_full_disk_gets_its_reserve_which_comes_back_with_room(
+def test_the_reserve_of_a_full_disk_is_given_up_on_need_and_made_again_with_room(
     tmp_path: Path, disk: FakeDisk
 ) -> None:
     look(tmp_path)
+    make_way(tmp_path)
+    assert (tmp_path / RESERVE_FILE).exists(), "there is room"
     disk.other = SIZE - 4 * MIB
+    assert look(tmp_path).has_reserve, "nothing needs it yet"
+
+    make_way(tmp_path)
 
     full = look(tmp_path)
-
     assert not (tmp_path / RESERVE_FILE).exists()
     assert full.room.free_bytes == 4 * MIB
     assert "disk full: 4 MiB of 64 MiB are free" in full.trouble
@@ -96,6 +106,7 @@ def test_changes_are_noted_once(tmp_path: Path, disk: FakeDisk) -> None:
 
     for other in (0, SIZE - 4 * MIB, SIZE - 4 * MIB, 0):
         disk.other = other
+        kept.make_way()
         kept.take(kept.look())
 
     assert noted == ["disk.full", "reserve.given_up", "disk.has_room", "reserve.made"]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connections, transaction
 
+from brokers import disk_room
+from brokers.disk_room import Room
 from gateway.sqlite.base import WRITES
 from gateway.sqlite.turns import Turn, TurnTimeout
 from tests.database import pointed_at, sqlite_databases
@@ -116,3 +118,24 @@ def test_a_database_in_memory_has_no_files(tmp_path: Path) -> None:
         # Django keeps a database in memory open; the test's is not needed any more.
         connections["default"].connection.close()
     assert not list(Path().glob("*-writer"))
+
+
+@pytest.mark.parametrize("free_bytes", [0, 2**40])
+def test_a_write_that_a_full_disk_refuses_gives_up_the_reserve_beside_the_file(
+    turn: Turn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_bytes: int
+) -> None:
+    disk = Room(device=1, size_bytes=2**41, used_bytes=0, free_bytes=free_bytes)
+    monkeypatch.setattr(disk_room, "room_at", lambda _folder: disk)
+    reserve = tmp_path / disk_room.RESERVE_FILE
+    reserve.touch()
+    Group.objects.create(name="one")
+    assert reserve.exists(), "nothing was refused"
+    with connections["default"].cursor() as cursor:
+        # SQLite's own error of a full disk, whatever the disk has.
+        pages = cursor.execute("PRAGMA page_count").fetchone()[0]
+        cursor.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(OperationalError, match="database or disk is full"):
+        Group.objects.bulk_create(Group(name=f"{n} {'x' * 140}") for n in range(200))
+
+    assert reserve.exists() is (free_bytes > 0)
