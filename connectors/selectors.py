@@ -3,8 +3,8 @@
 Values are frozen, and contain no password. The caller has checked the user's rights.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -18,14 +18,16 @@ from connectors.installed_parts import INSTALLED
 from connectors.kept_secrets import filled
 from connectors.references import Allowed
 from connectors.refusals import NotFound, Unfit
-from connectors.runtime import group_names
-from connectors.runtime.condition import RETRYING, Losing, Retrying, era_of, losing
+from connectors.runtime import group_names, record_parts
+from connectors.runtime.condition import CONDITION, RETRYING, Losing, Retrying, era_of, losing
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
 from connectors.tasks import database_time
 from connectors.validation import Validation
 from connectors.vault import Place, Stored, Vault, masked
 from gateway.access.callers import Caller
+from gateway.access.grants import Rights
+from gateway.access.operations import Kind, Operation
 
 # The most connectors that one query returns, and that the services allow.
 # Its offsets are no group's.
@@ -147,15 +149,18 @@ def connector(cluster: str, name: str) -> ConnectorInfo:
     return _info(row_of(cluster, name))
 
 
-def statuses(cluster: str, *, among: Iterable[str] | None = None) -> list[Status]:
+def statuses(cluster: str, *, reader: Rights, among: Iterable[str] | None = None) -> list[Status]:
+    """Return statuses; parts of them that repeat records need the reader's right."""
+    seen = _seen_by(reader, cluster)
     rows = models.Connector.objects.filter(cluster=cluster).prefetch_related("tasks")
     if among is not None:
         rows = rows.filter(name__in=list(among))
-    return [_status(row) for row in rows.order_by("name")[:MAX_CONNECTORS]]
+    return [_status(row, seen) for row in rows.order_by("name")[:MAX_CONNECTORS]]
 
 
-def status(cluster: str, name: str) -> Status:
-    return _status(row_of(cluster, name, missing=f"No status found for connector {name}"))
+def status(cluster: str, name: str, *, reader: Rights) -> Status:
+    row = row_of(cluster, name, missing=f"No status found for connector {name}")
+    return _status(row, _seen_by(reader, cluster))
 
 
 def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -165,15 +170,22 @@ def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Map
 
 
 def log_lines(
-    cluster: str, name: str, *, task: int | None = None, after: int = 0, limit: int = MAX_LINES
+    cluster: str,
+    name: str,
+    *,
+    reader: Rights,
+    task: int | None = None,
+    after: int = 0,
+    limit: int = MAX_LINES,
 ) -> list[Line]:
     """Return the newest log lines of a connector, or of one task, oldest first."""
+    seen = _seen_by(reader, cluster)
     rows = row_of(cluster, name).lines.filter(pk__gt=after)
     if task is not None:
         rows = rows.filter(task=task)
     newest = list(rows.order_by("-pk")[: min(limit, MAX_LINES)])
     return [
-        Line(number=row.pk, task=row.task, at=row.at, level=row.level, text=row.text)
+        Line(number=row.pk, task=row.task, at=row.at, level=row.level, text=seen(row.text))
         for row in reversed(newest)
     ]
 
@@ -315,10 +327,12 @@ def group_of(name: str) -> str:
     return group_names.group_of(name)
 
 
-def connectors_of_groups(cluster: str, groups: Iterable[str]) -> dict[str, Status]:
+def connectors_of_groups(
+    cluster: str, groups: Iterable[str], *, reader: Rights
+) -> dict[str, Status]:
     """Return the connectors whose offsets are in some of the groups, by group."""
     found = {name: group for group in groups if (name := group_names.connector_of(group))}
-    told = statuses(cluster, among=found) if found else []
+    told = statuses(cluster, reader=reader, among=found) if found else []
     return {found[status.name]: status for status in told if status.kind != SOURCE}
 
 
@@ -372,7 +386,17 @@ def _info(row: models.Connector) -> ConnectorInfo:
     )
 
 
-def _status(row: models.Connector) -> Status:
+def _seen_by(reader: Rights, cluster: str) -> Callable[[str], str]:
+    """Return the function from a stored text to what a user sees of it."""
+    names = reader.names(Operation.READ_PAYLOADS, cluster=cluster, kind=Kind.TOPIC)
+
+    def may_read(topics: Collection[str]) -> bool:
+        return names.is_all or (bool(topics) and all(topic in names for topic in topics))
+
+    return lambda text: record_parts.shown(text, may_read)
+
+
+def _status(row: models.Connector, seen: Callable[[str], str]) -> Status:
     tasks: Sequence[models.Task] = sorted(row.tasks.all(), key=lambda task: task.number)
     return Status(
         name=row.name,
@@ -381,27 +405,36 @@ def _status(row: models.Connector) -> Status:
         target=row.target,
         state=row.state,
         worker=row.worker or NO_WORKER,
-        trace=row.trace,
+        trace=seen(row.trace),
         tasks=tuple(
             TaskStatus(
                 number=task.number,
                 state=task.state,
                 worker=task.worker or task.assigned or NO_WORKER,
-                trace=task.trace,
+                trace=seen(task.trace),
                 restarts=task.restarts,
                 retries=task.retries,
-                figures=task.figures,
+                figures={name: n for name, n in task.figures.items() if name not in CONDITION},
                 config={**masked(row.config), **masked(task.config)},
-                retrying=_retrying(task),
-                losing=losing(task.figures, era=era_of(task.generation, task.restarts)),
+                retrying=_retrying(task, seen),
+                losing=_losing(task, seen),
             )
             for task in tasks
         ),
     )
 
 
-def _retrying(task: models.Task) -> Retrying | None:
+def _retrying(task: models.Task, seen: Callable[[str], str]) -> Retrying | None:
     """Return the failures in a row of a task that runs, or waits for its next attempt."""
     if task.state not in {models.State.RUNNING, models.State.UNASSIGNED}:
         return None
-    return Retrying.of(task.figures.get(RETRYING))
+    found = Retrying.of(task.figures.get(RETRYING))
+    return None if found is None else replace(found, reason=seen(found.reason))
+
+
+def _losing(task: models.Task, seen: Callable[[str], str]) -> Losing | None:
+    found = losing(task.figures, era=era_of(task.generation, task.restarts))
+    if found is None:
+        return None
+    causes = tuple(replace(cause, text=seen(cause.text)) for cause in found.causes)
+    return replace(found, causes=causes)

@@ -182,7 +182,7 @@ def restart(
             connector=row,
             after={"tasks": str(include_tasks), "only failed": str(only_failed)},
         )
-    return selectors.status(cluster, name)
+    return selectors.status(cluster, name, reader=by.caller.rights)
 
 
 def restart_task(by: By, cluster: str, name: str, number: int) -> None:

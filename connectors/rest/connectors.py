@@ -31,7 +31,9 @@ class ConnectorsView(ConnectView):
             for info in selectors.connectors(self.cluster_id, among=names):
                 found[info.name]["info"] = shapes.info(info)
         if "status" in asked:
-            for status in selectors.statuses(self.cluster_id, among=names):
+            for status in selectors.statuses(
+                self.cluster_id, reader=self.caller.rights, among=names
+            ):
                 found[status.name]["status"] = shapes.status(status)
         return Response(found)
 
@@ -72,14 +74,14 @@ class ConfigView(ConnectView):
 class StatusView(ConnectView):
     def get(self, _request: Request, name: str) -> Response:
         self.require_view(name)
-        return Response(shapes.status(selectors.status(self.cluster_id, name)))
+        return Response(shapes.status(self.status_of(name)))
 
 
 class TasksView(ConnectView):
     def get(self, _request: Request, name: str) -> Response:
         self.require_view(name)
         selectors.connector(self.cluster_id, name)
-        return Response(shapes.tasks(selectors.status(self.cluster_id, name)))
+        return Response(shapes.tasks(self.status_of(name)))
 
 
 class TaskStatusView(ConnectView):
@@ -88,7 +90,7 @@ class TaskStatusView(ConnectView):
         number = number_of(task)
         missing = f"No status found for task {name}-{number}"
         try:
-            found = selectors.status(self.cluster_id, name)
+            found = self.status_of(name)
         except NotFound:
             raise NotFound(missing) from None
         for one in found.tasks:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
+from connectors import selectors
 from connectors.changes import By
 from connectors.rest.errors import OF_ADDRESS, body, handler
 from connectors.sdk.records import TopicPartition
@@ -37,6 +38,10 @@ class ConnectView(ApiView):
 
     def require_view(self, name: str) -> None:
         self.require(Operation.VIEW, Kind.CONNECTOR, name)
+
+    def status_of(self, name: str) -> selectors.Status:
+        """Return the status of a connector, with what the caller may see of records."""
+        return selectors.status(self.cluster_id, name, reader=self.caller.rights)
 
     def sent(self) -> Mapping[str, Any]:
         """Return the JSON object in the body of the call."""

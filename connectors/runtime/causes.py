@@ -1,17 +1,18 @@
 """Names the cause of a lost record, and what to do about it; equal causes are counted together.
 
-Pure. Those who may see a connector see its causes, and may not be allowed to see its records: what
-a message quotes, and long numbers, are left out.
+Pure. What a message quotes, and long numbers, are left out, so that messages about several records
+are equal; whatever else may repeat a record is marked.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from connectors.runtime import record_parts
 from connectors.runtime.masking import masked
 from connectors.runtime.steps import Stage, StepFailed
-from connectors.runtime.traces import words
+from connectors.runtime.traces import parts, words
 from gateway.kafka.errors import KafkaFailure
 
 # A row of the database holds some of them, and a page shows them in full.
@@ -88,8 +89,8 @@ REMEDIES: Final = (
 )
 
 
-def cause_of(failed: StepFailed, secrets: Iterable[str]) -> Cause:
-    """Return the cause of a failed step."""
+def cause_of(failed: StepFailed, secrets: Iterable[str], topics: Collection[str]) -> Cause:
+    """Return the cause of a failed step on a record of some topics."""
     error = failed.cause
     if isinstance(error, KafkaFailure):
         return Cause(text=_shown(str(error), secrets), advice=error.next_step)
@@ -98,7 +99,9 @@ def cause_of(failed: StepFailed, secrets: Iterable[str]) -> Cause:
     for remedy in REMEDIES:
         if remedy.words in said:
             return Cause(text=remedy.text.format(side=side), advice=remedy.advice.format(side=side))
-    return Cause(text=_shown(said, secrets))
+    _, about_record = parts(error)
+    shown = _shown(said, secrets)
+    return Cause(text=record_parts.marked(shown, topics) if about_record else shown)
 
 
 def _shown(text: str, secrets: Iterable[str]) -> str:

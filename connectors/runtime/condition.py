@@ -15,6 +15,7 @@ RETRYING: Final = "retrying"
 LOSSES: Final = "losses"
 # Under which config the task has reached its other side.
 WORKED: Final = "worked_with"
+CONDITION: Final = (RETRYING, LOSSES, WORKED)
 MINUTE_MS: Final = 60_000
 # A task loses records while it has lost one within the last minutes in which it read something.
 # Idle minutes do not count: they mend nothing. A restart, or a change of the config, starts over.

@@ -11,7 +11,6 @@ from connectors.runtime import figures, waits
 from connectors.runtime.context import SinkTaskContext
 from connectors.runtime.group_names import group_of
 from connectors.runtime.left_out import LeftOut, LeftOutNotes
-from connectors.runtime.masking import masked
 from connectors.runtime.ports import Inlet, LeaseLost, Level, Ports, SliceEnd, TaskSpec, Verdict
 from connectors.runtime.retry_topic import Origin, is_retry_topic, name_for
 from connectors.runtime.sink_memory import FLUSHED, LEFT_OUT, forget_former_topics
@@ -19,7 +18,7 @@ from connectors.runtime.sink_places import of_retries, origin_within, share, wan
 from connectors.runtime.steps import Stage, StepFailed, Steps
 from connectors.runtime.task_settings import below, errors_of, reading_of
 from connectors.runtime.tolerance import Tolerance
-from connectors.runtime.traces import trace, words
+from connectors.runtime.traces import trace
 from connectors.runtime.turn import Turn
 from connectors.sdk.connector import SinkConnector
 from connectors.sdk.errors import (
@@ -445,7 +444,7 @@ class _SinkSlice:
             raise
         # Report the failure that ended the slice.
         except Exception as error:  # noqa: BLE001
-            said = masked(words(error), self._spec.secrets)
+            said = self._turn.told(error)
             self._ports.log.write(Level.WARN, f"what was put before will be put again: {said}")
 
     def _stop(self) -> None:
@@ -455,7 +454,7 @@ class _SinkSlice:
         # Foreign code; its records are safe: they are flushed, or will be put again.
         except Exception as error:  # noqa: BLE001
             if not isinstance(error, ConnectorError):
-                said = trace(error, self._spec.secrets)
+                said = trace(error, self._spec.secrets, self._turn.figures.topics())
             else:
-                said = masked(words(error), self._spec.secrets)
+                said = self._turn.told(error)
             self._ports.log.write(Level.ERROR, f"the task failed while it stopped: {said}")

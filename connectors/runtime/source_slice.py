@@ -10,13 +10,11 @@ from typing import Final
 
 from connectors.runtime import figures, waits
 from connectors.runtime.context import SourceTaskContext
-from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Ports, SliceEnd, TaskSpec, Verdict
 from connectors.runtime.steps import Stage, StepFailed, Steps
 from connectors.runtime.task_settings import below, errors_of
 from connectors.runtime.tolerance import Tolerance
 from connectors.runtime.topic_creation import TopicCreation
-from connectors.runtime.traces import words
 from connectors.runtime.turn import Turn, is_passing
 from connectors.sdk.connector import SourceConnector
 from connectors.sdk.records import Place, SourceRecord
@@ -159,5 +157,5 @@ class _SourceSlice:
             self._task.stop()
         # Foreign code; its records are stored, or will be read again.
         except Exception as error:  # noqa: BLE001
-            said = masked(words(error), self._spec.secrets)
+            said = self._turn.told(error)
             self._ports.log.write(Level.ERROR, f"the task failed while it stopped: {said}")

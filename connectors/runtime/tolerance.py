@@ -1,9 +1,9 @@
 """Decides what happens to a record on which a step failed: retry, skip, or fail the task."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, TypeVar
 
-from connectors.runtime import figures, waits
+from connectors.runtime import figures, record_parts, waits
 from connectors.runtime.causes import OTHERS, cause_of
 from connectors.runtime.dead_letters import letter
 from connectors.runtime.figures import Figures
@@ -11,7 +11,7 @@ from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Outlet, Ports, TaskSpec
 from connectors.runtime.steps import StepFailed
 from connectors.runtime.task_settings import Errors
-from connectors.runtime.traces import words
+from connectors.runtime.traces import parts, told
 from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record
@@ -68,12 +68,16 @@ class Tolerance:
             said = masked(self._line(failure, raw), self._spec.secrets)
             self._ports.log.write(Level.ERROR, said)
         if not self._errors.is_tolerant:
+            text, about_record = parts(failure.cause)
             raise ToleranceExceeded(
                 f"Tolerance exceeded in error handler: {failure.stage.value} failed for"
-                f" {_where(raw)}: {words(failure.cause)}"
+                f" {_where(raw)}: {text}",
+                about_record=about_record,
             ) from failure.cause
         self._figures.add(figures.SKIPPED)
-        self._figures.lose(cause_of(failure, self._spec.secrets), otherwise=OTHERS)
+        self._figures.lose(
+            cause_of(failure, self._spec.secrets, self._topics(raw)), otherwise=OTHERS
+        )
         if raw is not None and self._errors.dead_letters:
             self._bury(failure, raw)
 
@@ -121,14 +125,20 @@ class Tolerance:
             self._ports.log.write(Level.INFO, f"created topic {topic} for dead letters")
 
     def _line(self, failure: StepFailed, raw: Record | None) -> str:
+        topics = self._topics(raw)
         line = (
             f"Error encountered in task {self._spec.connector}-{self._spec.number}. Executing"
             f" stage '{failure.stage.value}' with class '{failure.class_name}',"
-            f" where {_where(raw)}: {words(failure.cause)}"
+            f" where {_where(raw)}: {told(failure.cause, (), topics)}"
         )
         if raw is not None and self._errors.has_records_logged:
-            line += f" key={_shown(raw.key)} value={_shown(raw.value)}"
+            content = f" key={_shown(raw.key)} value={_shown(raw.value)}"
+            line += record_parts.marked(content, topics)
         return line
+
+    def _topics(self, raw: Record | None) -> Collection[str]:
+        """Return the topics whose readers may see what is said about a record."""
+        return self._figures.topics() if raw is None else (raw.topic,)
 
 
 def _where(raw: Record | None) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 
 from connectors.runtime import figures, waits
 from connectors.runtime.condition import FIRST_SUCCESS_S, Retrying
-from connectors.runtime.masking import masked
 from connectors.runtime.ports import (
     SHARE_S,
     SLICE_S,
@@ -19,7 +18,7 @@ from connectors.runtime.ports import (
     TaskSpec,
     Verdict,
 )
-from connectors.runtime.traces import trace, words
+from connectors.runtime.traces import parts, told, trace
 from connectors.sdk.connector import JobConnector
 from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure, Kind
@@ -92,7 +91,7 @@ class Turn:
         """Note a failure after which the same is tried again."""
         self.retries += 1
         self.figures.add(figures.RETRIED)
-        said, now_ms = masked(words(error), self.spec.secrets), self.ports.clock.now_ms()
+        said, now_ms = self.told(error), self.ports.clock.now_ms()
         self.figures.retrying = Retrying(
             since_ms=self._failing_since_ms(now_ms),
             tries=self.retries,
@@ -100,6 +99,10 @@ class Turn:
             next_ms=now_ms + int(1000 * wait_s),
         )
         self.ports.log.write(Level.WARN, f"{said}; trying again in {wait_s:.1f} s")
+
+    def told(self, error: Exception) -> str:
+        """Return the message of an error of this slice, for logs and pages."""
+        return told(error, self.spec.secrets, self.figures.topics())
 
     def _failing_since_ms(self, now_ms: int) -> int:
         before = self.figures.retrying
@@ -158,9 +161,9 @@ class Turn:
                 return self._end(Ending.RETRY, wait_s=wait)
             error = limit
         self.figures.retrying = None
-        told = trace(error, self.spec.secrets)
-        self.ports.log.write(Level.ERROR, f"task failed: {told.partition(chr(10))[0]}")
-        return self._end(Ending.FAILED, trace=told)
+        whole = trace(error, self.spec.secrets, self.figures.topics())
+        self.ports.log.write(Level.ERROR, f"task failed: {whole.partition(chr(10))[0]}")
+        return self._end(Ending.FAILED, trace=whole)
 
     def _first_limit(self, error: Exception) -> ConnectorError | None:
         """Return the final error of a task that has tried for too long, and has never worked.
@@ -174,10 +177,12 @@ class Turn:
         tried_ms = now_ms - self._failing_since_ms(now_ms)
         if self.figures.has_worked or not is_counted or tried_ms < 1000 * FIRST_SUCCESS_S:
             return None
+        text, about_record = parts(error)
         return ConnectorError(
-            f"{words(error)}; gave up after {self.retries + 1} attempts in {tried_ms // 1000} s,"
+            f"{text}; gave up after {self.retries + 1} attempts in {tried_ms // 1000} s,"
             " since it has never worked with this config: correct the config, or restart the task"
-            " once the other side answers"
+            " once the other side answers",
+            about_record=about_record,
         )
 
     def _end(

@@ -11,6 +11,7 @@ from django.db import DatabaseError
 
 from connectors.models import SUMMARY_CHARS, LogLine
 from connectors.runtime.ports import Level
+from connectors.runtime.record_parts import bare
 
 log: Final = logging.getLogger(__name__)
 # Lines that are kept for a connector, and that a page shows.
@@ -37,7 +38,8 @@ class TaskLog:
         self._said += 1
         if self._said > MAX_LINES:
             return
-        log.log(LEVELS[level], "task.said task=%s-%s text=%r", self._name, self._number, text)
+        said = bare(text)
+        log.log(LEVELS[level], "task.said task=%s-%s text=%r", self._name, self._number, said)
         line = LogLine(connector_id=self._connector, task=self._number, level=level.value)
         line.text = text[:SUMMARY_CHARS]
         self._lines.append(line)

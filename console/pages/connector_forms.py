@@ -252,7 +252,8 @@ def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
 
 def _has_failed(desk: Desk) -> bool:
     assert desk.stored is not None, "asked of what is stored"
-    return selectors.status(desk.cluster, desk.stored.name).state == FAILED
+    rights = rights_of(desk.request)
+    return selectors.status(desk.cluster, desk.stored.name, reader=rights).state == FAILED
 
 
 def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:

@@ -101,7 +101,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
     cluster = around.shown.cluster_id
     names = visible(rights, cluster)
     infos = [info for info in selectors.connectors(cluster) if info.name in names]
-    told = {status.name: status for status in selectors.statuses(cluster)}
+    told = {status.name: status for status in selectors.statuses(cluster, reader=rights)}
     causes = causes_of(told.values())
     titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
     groups = groups_of(around, (info.name for info in infos if info.kind == SINK), rights)
@@ -131,7 +131,7 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
 def troubled(cluster: str, rights: Rights) -> list[Trouble]:
     """Return connectors in trouble that the user may see, the worst first."""
     names = visible(rights, cluster)
-    return [trouble for trouble in troubles(cluster) if trouble.name in names]
+    return [trouble for trouble in troubles(cluster, rights) if trouble.name in names]
 
 
 def groups_of(around: Frame, names: Iterable[str], rights: Rights) -> dict[str, Behind]:

@@ -147,7 +147,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         return nothing
     cluster = around.shown.cluster_id
     infos = selectors.connectors(cluster, among=[name])
-    statuses = selectors.statuses(cluster, among=[name])
+    statuses = selectors.statuses(cluster, reader=rights, among=[name])
     # The connector may be deleted between the two reads.
     if not infos or not statuses:
         return nothing
@@ -181,7 +181,7 @@ def _read(cluster_id: str | None, name: str, tab: Tab, rights: Rights) -> Connec
         tasks=tuple(_task(task, info.kind) for task in status.tasks),
         config=tuple(sorted(info.config.items())),
         config_json=json.dumps(dict(sorted(info.config.items())), indent=2, ensure_ascii=False),
-        lines=_lines(cluster, name) if tab is Tab.LOG else (),
+        lines=_lines(cluster, name, rights) if tab is Tab.LOG else (),
         dead=_dead_letters(info, status),
         reset_link=group_names.link(cluster, selectors.group_of(name), "reset-offsets"),
         places=tuple(places[:MAX_PLACES]),
@@ -244,6 +244,6 @@ def _task(task: TaskStatus, kind: str) -> TaskRow:
     )
 
 
-def _lines(cluster: str, name: str) -> tuple[LogRow, ...]:
-    found = selectors.log_lines(cluster, name, limit=MAX_LINES)
+def _lines(cluster: str, name: str, rights: Rights) -> tuple[LogRow, ...]:
+    found = selectors.log_lines(cluster, name, reader=rights, limit=MAX_LINES)
     return tuple(LogRow(line=line, mark=LEVELS.get(line.level.upper(), "")) for line in found)

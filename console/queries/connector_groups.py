@@ -28,7 +28,7 @@ class Owner:
 def owners_of(cluster: str, groups: Iterable[str], rights: Rights) -> Mapping[str, Owner]:
     """Return the connectors of those groups that have one, by group."""
     names = rights.names(Operation.VIEW, cluster=cluster, kind=Kind.CONNECTOR)
-    found = selectors.connectors_of_groups(cluster, groups)
+    found = selectors.connectors_of_groups(cluster, groups, reader=rights)
     return {
         group: _owner(cluster, status) for group, status in found.items() if status.name in names
     }
@@ -37,7 +37,7 @@ def owners_of(cluster: str, groups: Iterable[str], rights: Rights) -> Mapping[st
 def not_of_connectors(cluster: str, groups: Iterable[str]) -> list[str]:
     """Return the groups without those of connectors, whoever may see these."""
     listed = list(groups)
-    owned = selectors.connectors_of_groups(cluster, listed)
+    owned = selectors.connectors_of_groups(cluster, listed, reader=Rights())
     return [group for group in listed if group not in owned]
 
 

@@ -15,6 +15,7 @@ from connectors.runtime.condition import Losing, Lost, Retrying
 from connectors.selectors import Status, TaskStatus
 from console import durations
 from console.queries.lag import Mark
+from gateway.access.grants import Rights
 
 FAILED: Final = "FAILED"
 PARTLY: Final = "PARTLY"
@@ -74,10 +75,10 @@ class Trouble:
     cause: str
 
 
-def troubles(cluster: str) -> list[Trouble]:
-    """Return all connectors that need attention, the worst first."""
+def troubles(cluster: str, reader: Rights) -> list[Trouble]:
+    """Return all connectors that need attention, the worst first, for a user with some rights."""
     names = selectors.in_trouble(cluster, tries=MIN_TRIES)
-    statuses = selectors.statuses(cluster, among=names) if names else []
+    statuses = selectors.statuses(cluster, reader=reader, among=names) if names else []
     found = [
         Trouble(name=status.name, state=state, mark=STATES[state], cause=cause_of(status))
         for status in statuses

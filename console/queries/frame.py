@@ -71,7 +71,7 @@ def _groups_in_need(tables: Live) -> int:
 
 def _connectors_in_need(rights: Rights, cluster_id: str) -> int:
     names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.CONNECTOR)
-    return sum(trouble.name in names for trouble in troubles(cluster_id))
+    return sum(trouble.name in names for trouble in troubles(cluster_id, rights))
 
 
 def _has_all_topics(rights: Rights, cluster_id: str) -> bool:

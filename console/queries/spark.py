@@ -120,7 +120,8 @@ def _rows(around: Frame, names: Iterable[str], rights: Rights) -> list[QueryRow]
     assert around.shown is not None, "there is a cluster"
     cluster = around.shown.cluster_id
     infos = selectors.connectors(cluster, among=names)
-    told = {one.name: one for one in selectors.statuses(cluster, among=[i.name for i in infos])}
+    among = [info.name for info in infos]
+    told = {one.name: one for one in selectors.statuses(cluster, reader=rights, among=among)}
     causes = causes_of(told.values())
     titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
     groups = groups_of(around, told, rights)

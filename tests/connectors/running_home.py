@@ -58,8 +58,9 @@ class ConnectorsHome:
     def statuses(self) -> list[Any]:
         """Return what pages and REST tell of all connectors."""
         from connectors import selectors  # noqa: PLC0415 - as above
+        from gateway.access.grants import FULL_ADMIN, Rights  # noqa: PLC0415
 
-        return selectors.statuses(self.cluster_id)
+        return selectors.statuses(self.cluster_id, reader=Rights([FULL_ADMIN]))
 
     def has_run_since(self, name: str = "") -> Callable[[], bool]:
         """Return whether every task has begun, or ended, a slice since now."""

@@ -77,7 +77,7 @@ def test_a_new_connector_is_unassigned_and_shows_no_password() -> None:
 
     assert made.config == SOURCE | {"name": "a", "connection.password": "[hidden]"}
     assert (made.kind, made.plugin, made.target) == ("source", "samsa.test.lines", "STARTED")
-    assert selectors.status(C, "a").state == State.UNASSIGNED
+    assert selectors.status(C, "a", reader=Rights()).state == State.UNASSIGNED
     assert selectors.opened(row())["connection.password"] == "s3cret"
 
 

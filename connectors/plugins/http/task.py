@@ -183,8 +183,9 @@ class HttpTask(SinkTask):
         except RetriableError as error:
             self._failures += 1
             if 0 <= told.max_retries < self._failures:
+                repeated = f"; it was repeated {told.max_retries} times, which is max.retries"
                 raise ConnectorError(
-                    f"{error}; it was repeated {told.max_retries} times, which is max.retries"
+                    error.text, about_record=f"{error.about_record or ''}{repeated}"
                 ) from error
             raise
         self._failures = 0
@@ -202,22 +203,27 @@ class HttpTask(SinkTask):
         if 200 <= status < 300:
             return
         # Omit the path: for many servers it contains a secret.
-        said = f"{self._settings.address.origin} answered {status}{_words(answer)}"
+        said = f"{self._settings.address.origin} answered {status}"
+        # A server may repeat the record.
+        answered = _words(answer)
         if status in RETRIABLE or status >= 500:
-            raise RetriableError(said, wait_s=self._wait(answer))
+            raise RetriableError(said, wait_s=self._wait(answer), about_record=answered)
         if 300 <= status < 400:
-            raise ConnectorError(f"{said}: redirects are not followed, give the address they tell")
+            advice = ": redirects are not followed, give the address they tell"
+            raise ConnectorError(said, about_record=f"{answered}{advice}")
         if status in UNWANTED or status < 300:
-            raise ConnectorError(f"{said}; check http.url, request.method and the authorization")
+            advice = "; check http.url, request.method and the authorization"
+            raise ConnectorError(said, about_record=f"{answered}{advice}")
         if len(request) > 1:
             raise ConnectorError(
-                f"{said} to a batch of {len(request)} records, and not which of them is at fault; "
-                "batch.max.size=1 finds it"
+                said,
+                about_record=f"{answered} to a batch of {len(request)} records, and not which of"
+                " them is at fault; batch.max.size=1 finds it",
             )
         # Unknown addresses are the record's fault only if the record chose the address.
         if status in {404, 410} and not self._settings.address.is_of_record:
-            raise ConnectorError(f"{said}; check http.url")
-        raise RecordError(said, index=request[0].index)
+            raise ConnectorError(said, about_record=f"{answered}; check http.url")
+        raise RecordError(said, index=request[0].index, about_record=answered)
 
     def _wait(self, answer: Answer) -> float | None:
         text = answer.headers.get("retry-after", "").strip()

@@ -57,6 +57,8 @@ FAILURES: Final = "postgres.failures"
 # SQLSTATE classes of errors that may pass: connection, resources, operator intervention, system,
 # and conflicts of transactions.
 PASSING_CLASSES: Final = ("08", "40", "53", "57", "58")
+# Classes of errors that repeat values: of data, of constraints, and those that functions raise.
+CLASSES_OF_ROWS: Final = ("22", "23", "P0")
 PASSING_STATES: Final = ("55P03", "55006", "25006", "25P03")
 # libpq's texts for final refusals, which have no SQLSTATE.
 FINAL_WORDS: Final = (
@@ -192,6 +194,8 @@ def failure_of(error: "psycopg.Error") -> ConnectorError:
 def judged(state: str, text: str, *, is_of_the_server: bool = True) -> ConnectorError:
     """Return the exception for a server error: one to retry, or one that fails the task."""
     # Without a SQLSTATE, the connection itself has failed.
+    if state.startswith(CLASSES_OF_ROWS):
+        return ConnectorError("PostgreSQL", about_record=f": {text} ({state})")
     is_passing = not state or state.startswith(PASSING_CLASSES) or state in PASSING_STATES
     if is_passing and is_of_the_server:
         return RetriableError(f"PostgreSQL: {text}")

@@ -262,5 +262,7 @@ def _conditions(mode: Mode, at: Position) -> list[Any]:
 def whole(value: Any, feed: Feed) -> int:
     """Return the number of a row; ConnectorError if the column has fractions."""
     if not isinstance(value, (int, Decimal)) or int(value) != value:
-        raise ConnectorError(f"{feed.name}: {feed.number} has the value {value}, no whole number")
+        raise ConnectorError(
+            f"{feed.name}: {feed.number} has", about_record=f" the value {value}, no whole number"
+        )
     return int(value)

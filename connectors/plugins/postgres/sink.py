@@ -198,9 +198,10 @@ class PostgresSinkTask(SinkTask):
         before = self._context.kept.get(RETRIES, self._context.retries)
         count = self._context.kept[RETRIES] = before + 1
         if 0 <= self._settings.max_retries < count:
-            return ConnectorError(f"{error}; gave up after {count - 1} retries (max.retries)")
+            end = f"; gave up after {count - 1} retries (max.retries)"
+            return ConnectorError(error.text, about_record=f"{error.about_record or ''}{end}")
         wait_s = self._settings.retry_wait_s if error.wait_s is None else error.wait_s
-        return RetriableError(str(error), wait_s=wait_s)
+        return RetriableError(error.text, wait_s=wait_s, about_record=error.about_record)
 
 
 def _row(record: SinkRecord, index: int, settings: SinkSettings) -> Row:

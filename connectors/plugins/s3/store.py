@@ -160,25 +160,29 @@ class Store:
         self._check(answer, key)
         # Completing an upload may fail after the server has sent 200.
         if b"<Error>" in answer.body:
-            raise RetriableError(self._said(answer, key))
+            raise RetriableError(self._said(answer), about_record=self._place(key))
         return True
 
     def _check(self, answer: Answer, key: str) -> None:
         if 200 <= answer.status < 300:
             return
         if answer.status in RETRIABLE or "RequestTimeout" in _texts(answer, "Code"):
-            raise RetriableError(self._said(answer, key))
+            raise RetriableError(self._said(answer), about_record=self._place(key))
         if "NoSuchUpload" in _texts(answer, "Code"):
             # Another client, or a request whose answer was lost, has ended it.
-            raise RetriableError(f"the upload of {key} is gone: it starts again")
-        raise ConnectorError(self._said(answer, key) + _advice(answer, self._bucket))
+            raise RetriableError("the upload is gone: it starts again", about_record=f" ({key})")
+        said = self._said(answer) + _advice(answer, self._bucket)
+        raise ConnectorError(said, about_record=self._place(key))
 
-    def _said(self, answer: Answer, key: str) -> str:
+    def _place(self, key: str) -> str:
+        """Return where a file was to be; fields of records may be in its name."""
+        return f" (s3://{self._bucket.name}/{key})"
+
+    def _said(self, answer: Answer) -> str:
         code = "".join(_texts(answer, "Code")[:1])
         message = "".join(_texts(answer, "Message")[:1])
         said = f"{code} {message}".strip() or "no reason given"
-        place = f"s3://{self._bucket.name}/{key}"
-        return f"{place}: S3 answered {answer.status}: {said[:MAX_SAID_CHARS]}"
+        return f"S3 answered {answer.status}: {said[:MAX_SAID_CHARS]}"
 
 
 def _advice(answer: Answer, bucket: Bucket) -> str:

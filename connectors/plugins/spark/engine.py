@@ -170,10 +170,10 @@ def _meaning(
     is_hopeless = OF_SOURCE not in words and any(word in said for word in HOPELESS)
     is_passing = any(word in words for word in PASSING)
     if is_passing:
-        return RetriableError(f"Spark failed: {said}")
+        return RetriableError("Spark failed", about_record=f": {said}")
     if is_hopeless or tries.are_used_up:
-        return ConnectorError(f"Spark cannot do it: {said}")
-    return Failed(f"Spark failed: {said}")
+        return ConnectorError("Spark cannot do it", about_record=f": {said}")
+    return Failed("Spark failed", about_record=f": {said}")
 
 
 def _end_of_process(tries: Tries, *, has_batch: bool) -> ConnectorError:

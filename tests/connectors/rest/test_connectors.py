@@ -6,9 +6,10 @@ import pytest
 
 from connectors import models
 from connectors.models import State
+from connectors.runtime.record_parts import marked
 from gateway.access.grants import Grant, Rights
-from gateway.access.operations import Kind, Operation
-from tests.gateway.rest.asking import Api
+from gateway.access.operations import Kind, Operation, Role
+from tests.gateway.rest.asking import CLUSTER, Api
 
 SOURCE = {"connector.class": "Lines", "topic": "t", "connection.password": "s3cret"}
 SHOWN = {**SOURCE, "connection.password": "[hidden]", "name": "a"}
@@ -319,3 +320,40 @@ class TestOfSomebodyWithFewRights:
             assert status == 403
             assert message.startswith("You may not read files on file theirs/lines")
         assert connect.get("/connectors") == []
+
+
+class TestReadersOfSomeTopics:
+    @pytest.fixture
+    def rights(self) -> Rights:
+        return Rights(
+            [
+                Grant(role=Role.VIEWER),
+                Grant(operation=Operation.READ_PAYLOADS, kind=Kind.TOPIC, pattern="open"),
+            ]
+        )
+
+    def test_they_see_what_repeats_a_record_of_these(self, connect: Api) -> None:
+        row = models.Connector.objects.create(
+            cluster=CLUSTER,
+            name="a",
+            plugin="samsa.test.lines",
+            kind="source",
+            config={},
+            target="STARTED",
+            state="RUNNING",
+        )
+        for number, topic in enumerate(("open", "secret")):
+            trace = f"DataError: {marked(f'Value (TOPSECRET-{number}) is no int', [topic])}\nat x"
+            row.tasks.create(number=number, generation=1, state="FAILED", trace=trace)
+
+        status = connect.get("/connectors/a/status")
+        same = [connect.get(f"/connectors/a/tasks/{number}/status") for number in (0, 1)]
+
+        first, second = (task["trace"] for task in status["tasks"])
+        assert first == "DataError: Value (TOPSECRET-0) is no int\nat x"
+        assert second == (
+            "DataError: [hidden: it may repeat records, and you may not read payloads on topic"
+            " secret]\nat x"
+        )
+        assert same == status["tasks"]
+        assert connect.get("/connectors?expand=status")["a"]["status"] == status

@@ -1,5 +1,6 @@
 """What keeps a task from its work is counted over minutes of reading, and ends by a rule."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from connectors.runtime.condition import (
     losing,
 )
 from connectors.runtime.figures import Figures
+from connectors.runtime.record_parts import bare, shown
 from connectors.runtime.steps import Stage, StepFailed
 from connectors.sdk.errors import DataError, RecordError
 
@@ -135,4 +137,15 @@ def test_config_remembers_that_it_has_worked_and_a_restart_forgets_failures() ->
 def test_cause_is_named_without_what_the_record_holds(
     stage: Stage, error: Exception, cause: Cause
 ) -> None:
-    assert cause_of(StepFailed(stage, "Class", error), ("s3cret",)) == cause
+    found = cause_of(StepFailed(stage, "Class", error), ("s3cret",), ("orders",))
+
+    assert replace(found, text=bare(found.text)) == cause
+
+
+def test_cause_that_may_repeat_a_record_is_for_readers_of_its_topic() -> None:
+    failed = StepFailed(Stage.TRANSFORMATION, "Class", DataError("Value (TOPSECRET-0) is no int"))
+
+    found = cause_of(failed, (), ("orders",))
+
+    assert shown(found.text, lambda topics: "orders" in topics) == "Value (TOPSECRET-0) is no int"
+    assert "TOPSECRET" not in shown(found.text, lambda _topics: False)

@@ -8,6 +8,7 @@ from connectors.runtime import sink_slice
 from connectors.runtime.condition import FIRST_SUCCESS_S
 from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
 from connectors.runtime.ports import SHARE_S, SLICE_S, Ending, SliceEnd, TaskSpec, Verdict
+from connectors.runtime.record_parts import bare
 from connectors.sdk.errors import RecordError, RetriableError
 from connectors.sdk.records import SinkRecord, TopicPartition
 from gateway.kafka.errors import failure
@@ -268,7 +269,7 @@ def test_any_other_error_fails_the_task_without_its_secrets() -> None:
     end = run(list_sink(put=put), fakes, secrets=("hunter2",))
 
     assert end.ending is Ending.FAILED
-    assert end.trace.startswith("OSError: cannot log in with [hidden]\n")
+    assert bare(end.trace).startswith("OSError: cannot log in with [hidden]\n")
     assert "hunter2" not in f"{end.trace}{fakes.log.lines}"
 
 

@@ -25,6 +25,7 @@ from connectors.tasks import (
     processes,
     workers,
 )
+from gateway.access.grants import Rights
 from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, again, queued, taken
 from tests.extras import requires
 
@@ -139,8 +140,8 @@ def test_secrets_that_a_plugin_tells_its_tasks_are_sealed(
 
     [task] = Task.objects.all()
     assert "hunter2" not in json.dumps(task.config)
-    assert selectors.status(CLUSTER, "c").tasks[0].config["open"] == "x"
-    assert "[hidden]" in selectors.status(CLUSTER, "c").tasks[0].config.values()
+    assert selectors.status(CLUSTER, "c", reader=Rights()).tasks[0].config["open"] == "x"
+    assert "[hidden]" in selectors.status(CLUSTER, "c", reader=Rights()).tasks[0].config.values()
     clear = configs.clear(
         plugin=row.plugin, stored=row.config, own=task.config, cluster=CLUSTER, name="c"
     )

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from brokers.controlplane import audit
 from connectors import models
-from gateway.access.operations import Kind, Operation
+from connectors.runtime.record_parts import marked
+from gateway.access.operations import Kind, Operation, Role
 from tests.builders import connectors as rows
 from tests.builders import live, users
 from tests.builders.live import Told
@@ -174,6 +175,20 @@ def test_a_user_sees_the_connectors_that_a_grant_names() -> None:
     assert "salaries-in" not in page
     assert user.get(page_of("orders-in")).status_code == 200
     assert user.get(page_of("salaries-in")).status_code == 404
+
+
+def test_a_viewer_sees_no_record_in_an_error() -> None:
+    row = rows.connector(CLUSTER, "a")
+    value = marked("Value (TOPSECRET-0)", ["orders"])
+    rows.task(row, state="FAILED", trace=f"ConnectorError: {value} was out of range")
+    rows.line(row, f"{value} was out of range", level="ERROR")
+    user = Client()
+    user.force_login(users.user("carl", role=Role.VIEWER))
+
+    pages = [user.get(address) for address in (URL, page_of("a"), page_of("a", "log"))]
+
+    assert not [page for page in pages if b"TOPSECRET" in page.content]
+    assert "you may not read payloads on topic orders] was out of range" in text_of(pages[1])
 
 
 def test_each_part_of_a_connector_shows_what_is_there(alice: Client) -> None:
