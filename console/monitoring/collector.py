@@ -5,7 +5,7 @@ Pure: time is an argument. Call `take` for each answer of a broker, `look` every
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from console.monitoring.broker_detail import broker_detail
@@ -23,7 +23,7 @@ from console.monitoring.observed import BrokerView, Observed, Topic
 from console.monitoring.recent import SHOWN, Recent
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
-from console.monitoring.verdicts import SEVERITY, Eta, Owned, Verdict
+from console.monitoring.verdicts import SEVERITY, Eta, Verdict
 
 # Counters of a topic at its last sample: records, bytes in, bytes out.
 Counters = tuple[int, int, int]
@@ -321,55 +321,35 @@ def broker_row(view: BrokerView) -> Row:
     )
 
 
-def lag_row(
-    *,
-    lag: int,
-    unknown: int,
-    verdict: Verdict,
-    oldest_ms: int,
-    eta: Eta | None,
-    rule: str,
-    since_ms: int,
-    owned: Iterable[Owned | None],
-) -> Row:
-    low, high = (None, None) if eta is None else (eta.low_s, eta.high_s)
-    rounded = (None if low is None else round(low), None if high is None else round(high))
-    known = [each for each in owned if each is not None]
-    return (
-        *(lag, unknown, verdict.value, oldest_ms, *rounded, rule, since_ms),
-        *(sum(each.partitions for each in known), sum(each.at_most for each in known)),
-    )
-
-
 def group_row(group: Group) -> Row:
-    pairs = group.pairs.values()
-    waiting = [pair.written_ms for pair in pairs if pair.lag and pair.written_ms]
-    lag = lag_row(
-        lag=sum(pair.lag for pair in pairs),
-        unknown=sum(pair.unknown for pair in pairs),
-        verdict=group.verdict,
-        oldest_ms=min(waiting, default=0),
-        eta=group_eta(group),
-        rule=group.rule,
-        since_ms=group.since_ms,
-        owned=[pair.owned for pair in pairs],
-    )
+    lag = unknown = oldest_ms = partitions = at_most = 0
+    for pair in group.pairs.values():
+        lag += pair.lag
+        unknown += pair.unknown
+        if pair.lag and pair.written_ms and (not oldest_ms or pair.written_ms < oldest_ms):
+            oldest_ms = pair.written_ms
+        if pair.owned is not None:
+            partitions += pair.owned.partitions
+            at_most += pair.owned.at_most
     _name, kind, state, epoch, members = group.row[:5]
     return (
-        *(*lag, group.name, kind, state, epoch, members, group.rebalances.total, len(pairs)),
+        *(lag, unknown, group.verdict.value, oldest_ms, *eta_cells(group_eta(group))),
+        *(group.rule, group.since_ms, partitions, at_most),
+        *(group.name, kind, state, epoch, members, group.rebalances.total, len(group.pairs)),
         *(group.owned, group.rebalances.recent, group.seen_ms),
     )
 
 
 def pair_row(group: Group, pair: Pair) -> Row:
-    lag = lag_row(
-        lag=pair.lag,
-        unknown=pair.unknown,
-        verdict=pair.verdict,
-        oldest_ms=pair.written_ms if pair.lag else 0,
-        eta=pair.eta,
-        rule=pair.rule,
-        since_ms=pair.since_ms,
-        owned=[pair.owned],
+    owned = (0, 0) if pair.owned is None else (pair.owned.partitions, pair.owned.at_most)
+    oldest_ms = pair.written_ms if pair.lag else 0
+    return (
+        *(pair.lag, pair.unknown, pair.verdict.value, oldest_ms, *eta_cells(pair.eta)),
+        *(pair.rule, pair.since_ms, *owned, group.name, pair.topic, len(pair.history)),
     )
-    return (*lag, group.name, pair.topic, len(pair.history))
+
+
+def eta_cells(eta: Eta | None) -> tuple[int | None, int | None]:
+    if eta is None:
+        return (None, None)
+    return (round(eta.low_s), None if eta.high_s is None else round(eta.high_s))

@@ -13,8 +13,8 @@ from console.monitoring.groups import Group, Pair
 from console.monitoring.observed import Observed
 from console.monitoring.rings import PartitionRing
 from console.monitoring.verdicts import (
-    AT_END,
     CAUGHT_UP,
+    KEEPS_UP,
     SEVERITY,
     VACANT,
     Evidence,
@@ -98,7 +98,7 @@ def _places(group: Group, pair: Pair, now_ms: int) -> Iterator[_Place]:
     suspects = set(history.suspects(now_ms) if reader.is_there else history.lagging())
     for partition in sorted(history.partitions()):
         lag = history.lag(partition)
-        rule: Rule[Evidence] | Rule[Owned] = AT_END if lag else CAUGHT_UP
+        rule: Rule[Evidence] | Rule[Owned] = KEEPS_UP if lag else CAUGHT_UP
         if not reader.is_there:
             rule = VACANT
         # The verdict of the whole pair is that of its worst partition.

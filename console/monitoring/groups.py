@@ -66,18 +66,9 @@ class Group:
     """A group as its coordinator reports it, with its committed offsets."""
 
     __slots__ = (
-        *(
-            "_alone",
-            "came_ms",
-            "gone_ms",
-            "judged_ms",
-            "members",
-            "name",
-            "owned",
-            "owner",
-            "pairs",
-        ),
-        *("rebalances", "row", "rule", "seen_ms", "since_ms", "verdict", "verdict_ms"),
+        *("_alone", "came_ms", "gone_ms", "has_members", "is_read", "judged_ms", "members"),
+        *("name", "owned", "owner", "pairs", "rebalances", "row", "rule", "seen_ms", "since_ms"),
+        *("verdict", "verdict_ms"),
     )
 
     def __init__(self, name: str, owner: int, now_ms: int) -> None:
@@ -87,6 +78,8 @@ class Group:
         self.pairs: dict[str, Pair] = {}
         self.members: dict[str, Row] = {}
         self.owned = 0  # partitions of all members
+        self.has_members = False
+        self.is_read = False  # by members, or by a client that commits without joining
         self.seen_ms = now_ms  # when it was first reported
         self.came_ms = 0  # when its reader came, and when it left; 0 if that was not seen
         self.gone_ms = 0
@@ -103,22 +96,23 @@ class Group:
         """Take over its coordinator's row; return whether a reader has come or gone."""
         is_first, before, had_members = not self.row[TYPE], self.is_read, self.has_members
         self.owner, self.row = source[0], row
+        self.has_members = bool(row[MEMBERS])
         self.rebalances.take(row[REBALANCES], source, now_ms)
         if self.has_members:
             self._alone, self.gone_ms = (), 0
         elif had_members:
             self.came_ms, self.gone_ms = 0, now_ms
+        self._settle()
         if self.is_read and not before and not is_first:
             self._begin(now_ms)
         return self.is_read != before
 
-    def take_commit(self, commit_ms: int, *, is_forward: bool, now_ms: int) -> bool:
-        """Note a commit; return whether a reader has come with it."""
-        if self.has_members or not is_forward:
-            return False
+    def take_commit(self, commit_ms: int, now_ms: int) -> bool:
+        """Note a commit that moves on without a member; return whether a reader has come."""
         before = self.is_read
         if not self._alone or commit_ms - self._alone[-1] >= APART_MS:
             self._alone = (*self._alone, commit_ms)[-ALONE:]
+        self._settle()
         if self.is_read and not before:
             self._begin(now_ms)
         return self.is_read != before
@@ -127,20 +121,16 @@ class Group:
         """Drop a reader without a membership whose commits have stopped."""
         self.gone_ms = self._alone[-1] if self._alone else self.gone_ms
         self._alone, self.came_ms = (), 0
+        self._settle()
+
+    def _settle(self) -> None:
+        self.is_read = self.has_members or len(self._alone) == ALONE
 
     def _begin(self, now_ms: int) -> None:
         """Watch the commits of a reader that has come, and not what was set before."""
         self.came_ms = now_ms
         for pair in self.pairs.values():
             pair.history.begin(now_ms)
-
-    @property
-    def has_members(self) -> bool:
-        return bool(self.row[MEMBERS])
-
-    @property
-    def is_read(self) -> bool:
-        return self.has_members or len(self._alone) == ALONE
 
     @property
     def reader(self) -> Reader:

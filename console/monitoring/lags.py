@@ -11,9 +11,9 @@ from typing import Final
 from console.monitoring.groups import Group, Pair
 from console.monitoring.observed import Observed
 from console.monitoring.verdicts import (
-    AT_END,
     CAUGHT_UP,
     EMPTY,
+    KEEPS_UP,
     REBALANCES,
     SEVERITY,
     SILENT,
@@ -201,25 +201,26 @@ class Lags:
         self, pair: Pair, group: Group, now_ms: int
     ) -> tuple[Rule[Evidence] | Rule[Owned], int]:
         """Return the rule of the worst partition, and since when it holds; 0 if it does not say."""
-        history, reader = pair.history, group.reader
+        history, is_read = pair.history, group.is_read
         is_loss = is_loss_ahead(
             pair.eta,
             lag=pair.lag,
             lag_ms=lag_ms(pair, now_ms),
             retention_ms=self._retention.get(pair.topic, self._default_retention),
         )
-        fine = AT_END if pair.lag else CAUGHT_UP
-        found: Rule[Evidence] | Rule[Owned] = fine if reader.is_there else VACANT
+        fine = KEEPS_UP if pair.lag else CAUGHT_UP
+        found: Rule[Evidence] | Rule[Owned] = fine if is_read else VACANT
         since_ms, severity, pair.worst_partition = 0, -1, -1
-        is_each = is_loss or not reader.is_there
-        for partition in history.lagging() if is_each else history.suspects(now_ms):
+        reader = None
+        for partition in history.suspects(now_ms) if is_read and not is_loss else history.lagging():
+            reader = reader or group.reader
             evidence = history.evidence(partition, reader=reader, is_loss_ahead=is_loss)
             rule = judge(evidence, now_ms)
             if SEVERITY[rule.verdict] > severity:
                 found, severity = rule, SEVERITY[rule.verdict]
                 since_ms = rule.since_ms(evidence)
                 pair.worst_partition = partition
-        if pair.owned is not None and reader.is_there:
+        if pair.owned is not None and is_read:
             worse = judge_owned(pair.owned, now_ms)
             if worse is not None and SEVERITY[worse.verdict] > SEVERITY[found.verdict]:
                 found, since_ms, pair.worst_partition = worse, worse.since_ms(pair.owned), -1
@@ -285,23 +286,32 @@ def lag_ms(pair: Pair, now_ms: int) -> int | None:
 
 def judge_group(group: Group, now_ms: int) -> None:
     """Set the verdict of a group: that of its worst topic, or one about its members."""
-    before = group.verdict
-    rebalances = group.rebalances
-    rebalances.look(now_ms)
-    group.judged_ms = now_ms
-    worst = max(group.pairs.values(), key=lambda pair: SEVERITY[pair.verdict], default=None)
+    before, group.judged_ms = group.verdict, now_ms
+    worst = None
+    for pair in group.pairs.values():
+        if worst is None or SEVERITY[pair.verdict] > SEVERITY[worst.verdict]:
+            worst = pair
     if worst is not None:
         group.verdict, group.rule, group.since_ms = worst.verdict, worst.rule, worst.since_ms
     else:
         rule = UNASSIGNED if group.has_members else EMPTY
         group.verdict, group.rule, group.since_ms = rule.verdict, rule.key, group.gone_ms
-    is_active = group.has_members or (group.gone_ms and now_ms - group.gone_ms < VACANT_MS)
-    if rebalances.since_ms and is_active and SEVERITY[REBALANCES.verdict] > SEVERITY[group.verdict]:
-        group.verdict, group.rule = REBALANCES.verdict, REBALANCES.key
-        group.since_ms = rebalances.since_ms
+    if not group.rebalances.is_quiet:
+        _judge_rebalances(group, now_ms)
     if group.verdict is not before or not group.verdict_ms:
         group.verdict_ms = now_ms
     group.since_ms = group.since_ms or group.verdict_ms
+
+
+def _judge_rebalances(group: Group, now_ms: int) -> None:
+    """Set the verdict of a group that rebalances again and again, unless it has a worse one."""
+    rebalances = group.rebalances
+    rebalances.look(now_ms)
+    is_active = group.has_members or (group.gone_ms and now_ms - group.gone_ms < VACANT_MS)
+    is_worse = SEVERITY[REBALANCES.verdict] > SEVERITY[group.verdict]
+    if rebalances.since_ms and is_active and is_worse:
+        group.verdict, group.rule = REBALANCES.verdict, REBALANCES.key
+        group.since_ms = rebalances.since_ms
 
 
 def group_eta(group: Group) -> Eta | None:

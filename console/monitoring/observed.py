@@ -269,11 +269,13 @@ class Observed:
         if self.commits >= MAX_COMMITS and not is_known:
             self.is_cut = True
             return
-        is_forward = not is_known or row[3] > pair.history.committed(row[2])[0]
-        if group.take_commit(row[5], is_forward=is_forward, now_ms=self._now_ms):
-            self.moved_pairs.update(group.pairs.values())
+        if not group.has_members:
+            is_forward = not is_known or row[3] > pair.history.committed(row[2])[0]
+            if is_forward and group.take_commit(row[5], self._now_ms):
+                self.moved_pairs.update(group.pairs.values())
         pair.history.commit(row[2], committed=row[3], commit_ms=row[5], is_reading=group.is_read)
-        pair.uncommitted.pop(row[2], None)
+        if pair.uncommitted:
+            pair.uncommitted.pop(row[2], None)
         self.moved_pairs.add(pair)
         self.commits += not is_known
 

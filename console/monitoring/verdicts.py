@@ -78,7 +78,8 @@ class Reader:
     gone_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, as it would have to be: tens of thousands are made each second on a large cluster.
+@dataclass(slots=True, kw_only=True, eq=False)
 class Trend:
     """How the lag moves: minima of successive windows, so that batched commits do not count."""
 
@@ -92,7 +93,7 @@ class Trend:
     is_read_up: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Evidence:
     """A summary of one group's commits in one partition; times are wall-clock milliseconds."""
 
@@ -169,6 +170,13 @@ AT_END: Final[Rule[Evidence]] = Rule(
     holds=was_at_end,
     meaning=f"The lag was zero within the last {WINDOW_WORDS}.",
 )
+# What is true of partitions that are not judged one by one, too.
+KEEPS_UP: Final[Rule[Evidence]] = Rule(
+    key="keeps up",
+    verdict=Verdict.OK,
+    holds=lambda e, _now: e.trend.is_read_up,
+    meaning="It has read everything but what arrived in the last minutes.",
+)
 VACANT: Final[Rule[Evidence]] = Rule(
     key="no members",
     verdict=Verdict.NO_MEMBERS,
@@ -216,7 +224,6 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
     VACANT,
     CAUGHT_UP,
     AT_END,
-    SILENT,
     Rule(
         key="rewound",
         verdict=Verdict.REWOUND,
@@ -225,6 +232,7 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         since="behind since",
         since_ms=lambda e: e.behind_since_ms,
     ),
+    SILENT,
     Rule(
         key="no progress",
         verdict=Verdict.STALLED,
@@ -250,12 +258,7 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         since="the lag grows since",
         since_ms=lambda e: e.trend.grows_since_ms,
     ),
-    Rule(
-        key="keeps up",
-        verdict=Verdict.OK,
-        holds=lambda e, _now: e.trend.is_read_up,
-        meaning="It has read everything but what arrived in the last minutes.",
-    ),
+    KEEPS_UP,
     Rule(
         key="falls",
         verdict=Verdict.CATCHING_UP,
