@@ -9,6 +9,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any, Final
 
 from connectors.sdk.schemas import Struct
@@ -16,6 +18,8 @@ from connectors.sdk.schemas import Struct
 # Debezium's name for the key, and its default.
 PLACEHOLDER: Final = "unavailable.value.placeholder"
 DEFAULT: Final = "__debezium_unavailable_value"
+# Types without a form of the placeholder.
+ATOMS: Final = frozenset({type(None), bool, int, float, Decimal, datetime, date, time})
 
 
 class Placeholder:
@@ -36,6 +40,19 @@ class Placeholder:
         )
         # Most values are told apart by their length, without a hash of a large text.
         self._lengths = frozenset(map(len, self._texts))
+
+    def among(self, fields: Mapping[str, tuple[Any, Any]]) -> list[str]:
+        """Return the names of fields with the placeholder; called for each row."""
+        lengths, texts = self._lengths, self._texts
+        return [
+            name
+            for name, (_, value) in fields.items()
+            if (
+                len(value) in lengths and value in texts
+                if type(value) is str
+                else type(value) not in ATOMS and self.matches(value)
+            )
+        ]
 
     def matches(self, value: Any) -> bool:
         is_array_of_one = isinstance(value, (list, tuple)) and len(value) == 1

@@ -1,7 +1,7 @@
 """Converts records to rows: the table, key and columns of each, and whether it is deleted. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from connectors.plugins.postgres.columns import Column, column_of
@@ -35,7 +35,11 @@ class Row:
     # The fields of `rest` whose value is the placeholder: the row in the table keeps its own.
     unavailable: frozenset[str] = frozenset()
     # The places of earlier records from which fields were taken over, by name.
-    taken_over: Mapping[str, int] = field(default_factory=dict)
+    taken_over: Mapping[str, int] | None = None
+
+    def place_of(self, name: str) -> int:
+        """Return the place of the record from which a field came."""
+        return (self.taken_over or {}).get(name, self.index)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -45,7 +49,7 @@ class Row:
     def names(self) -> tuple[str, ...]:
         """Return the columns to write."""
         if not self.unavailable:
-            return self.fields
+            return (*self.key, *self.rest)
         return tuple([name for name in self.fields if name not in self.unavailable])
 
     @property
@@ -86,9 +90,9 @@ def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
     }
     if not key and not rest:
         raise DataError("no field of the record becomes a column")
-    placeholder = settings.placeholder
-    unavailable = frozenset([name for name, (_, one) in rest.items() if placeholder.matches(one)])
-    return Row(index=index, table=table, key=key, rest=rest, unavailable=unavailable)
+    if unavailable := settings.placeholder.among(rest):
+        return Row(index=index, table=table, key=key, rest=rest, unavailable=frozenset(unavailable))
+    return Row(index=index, table=table, key=key, rest=rest)
 
 
 def folded(former: Row, row: Row) -> Row:
@@ -100,7 +104,7 @@ def folded(former: Row, row: Row) -> Row:
         row,
         rest={name: (former if name in had else row).rest[name] for name in row.rest},
         unavailable=row.unavailable - had,
-        taken_over={name: former.taken_over.get(name, former.index) for name in had},
+        taken_over={name: former.place_of(name) for name in had},
     )
 
 
@@ -116,7 +120,7 @@ def table_of(topic: str, table_format: str) -> Name:
 
 def _key(record: SinkRecord, fields: Fields, settings: SinkSettings) -> Fields:
     key = _found_key(record, fields, settings)
-    if lacking := [name for name, (_, one) in key.items() if settings.placeholder.matches(one)]:
+    if lacking := settings.placeholder.among(key):
         raise DataError(
             f"the field {lacking[0]} is a part of the key, and its value is the placeholder of one"
             " that PostgreSQL's log lacks: set REPLICA IDENTITY FULL for the captured table, or"

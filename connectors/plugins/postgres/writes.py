@@ -106,8 +106,7 @@ def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
             cells.append(cell_of(row.value(name), has_array=has_array))
     except DataError as error:
         # The count of cells tells which one it was.
-        index = row.taken_over.get(names[len(cells)], row.index)
-        raise RecordError(str(error), index=index) from error
+        raise RecordError(str(error), index=row.place_of(names[len(cells)])) from error
     return cells
 
 
