@@ -116,7 +116,8 @@ def test_a_tolerant_source_leaves_out_what_cannot_be_produced_or_converted() -> 
 
     assert fakes.wire.values("out") == [b"a", b"c"]
     assert stored(fakes) == [4]
-    assert end.figures["records_skipped"] == 2
+    assert end.figures["records_skipped"] == end.figures["records_lost"] == 2
+    assert sorted(fakes.figures.causes().values()) == [1, 1]
     assert any("VALUE_CONVERTER" in text for _, text in fakes.log.lines)
 
 
