@@ -122,6 +122,10 @@ class Broker(models.Model):
     # The user who stopped it, as its host's agent reports; empty if it was not stopped.
     held_by = models.CharField(max_length=TOPIC_NAME_CHARS, default="", db_default="", blank=True)
     held_at_ms = models.BigIntegerField(default=0, db_default=0)
+    # How it ended last without an order, as its host's agent reports; empty if it did not.
+    ended_how = models.CharField(max_length=TOPIC_NAME_CHARS, default="", db_default="", blank=True)
+    ended_at_ms = models.BigIntegerField(default=0, db_default=0)
+    ended_times = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [

@@ -68,7 +68,7 @@ class LogLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a broker runs, and the user who stopped it, if one did."""
+    """Where a broker runs, the user who stopped it, if one did, and how it ended last."""
 
     broker_id: int
     epoch: int
@@ -77,14 +77,18 @@ class Place:
     registered_at_ms: int
     held_by: str
     held_at_ms: int
+    ended_how: str = ""  # empty if it did not end without an order
+    ended_at_ms: int = 0
+    ended_times: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The result of one check by an agent: the orders that wait for it, and holds by broker."""
+    """The result of one check by an agent: the orders that wait for it, holds and last ends."""
 
     waiting: tuple[Order, ...]
     held: Mapping[int, tuple[str, int]]
+    ended: Mapping[int, tuple[str, int, int]]
 
 
 def places(*, cluster_id: str) -> dict[int, Place]:
@@ -104,6 +108,9 @@ def places(*, cluster_id: str) -> dict[int, Place]:
             registered_at_ms=row.registered_at_ms,
             held_by=row.held_by,
             held_at_ms=row.held_at_ms,
+            ended_how=row.ended_how,
+            ended_at_ms=row.ended_at_ms,
+            ended_times=row.ended_times,
         )
     return found
 
@@ -144,7 +151,7 @@ def log_lines(
 
 
 def look(*, cluster_id: str, agent_id: str, now_ms: int) -> Look:
-    """Return the orders and holds for an agent, the oldest order first."""
+    """Return the orders, holds and ends of an agent's brokers, the oldest order first."""
     rows = models.BrokerOrder.objects.filter(
         cluster__cluster_id=cluster_id,
         agent_id=agent_id,
@@ -153,14 +160,15 @@ def look(*, cluster_id: str, agent_id: str, now_ms: int) -> Look:
         # An order of a newer release is left to expire: this code does not know its meaning.
         verb__in=sorted(Verb),
     ).order_by("pk")
-    held = (
-        models.Broker.objects.filter(cluster__cluster_id=cluster_id, agent_id=agent_id)
-        .exclude(held_by="")
-        .values_list("broker_id", "held_by", "held_at_ms")
+    brokers = models.Broker.objects.filter(cluster__cluster_id=cluster_id, agent_id=agent_id)
+    held = brokers.exclude(held_by="").values_list("broker_id", "held_by", "held_at_ms")
+    ended = brokers.exclude(ended_how="").values_list(
+        "broker_id", "ended_how", "ended_at_ms", "ended_times"
     )
     return Look(
         waiting=tuple(order_of(row, now_ms) for row in rows.defer("answer")),
         held={broker_id: (by, at_ms) for broker_id, by, at_ms in held},
+        ended={broker_id: (how, at_ms, times) for broker_id, how, at_ms, times in ended},
     )
 
 

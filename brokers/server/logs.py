@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from brokers.clock import Clock
+from brokers.clock import Clock, iso_time
 
 STDERR: Final = 2
 # Lines of one kind of event in one period: enough to see what happens.
@@ -23,8 +23,6 @@ PERIOD_SECONDS: Final = 60.0
 MAX_KINDS: Final = 1_000
 # A line longer than a pipe's atomic write may be torn by another process, and helps no reader.
 MAX_VALUE_CHARS: Final = 2_000
-
-_DAY_MS: Final = 86_400_000
 
 
 @dataclass(slots=True)
@@ -107,22 +105,3 @@ def _to_stderr(line: bytes) -> None:
     # A log reader that has gone must not end the broker.
     with suppress(OSError):
         os.write(STDERR, line)
-
-
-def iso_time(now_ms: int) -> str:
-    """Format milliseconds since 1970 as `2026-11-18T12:00:00.000Z`."""
-    days, rest = divmod(now_ms, _DAY_MS)
-    # Howard Hinnant's civil_from_days: years begin in March, so that a leap day ends one.
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (
-        day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    year = year_of_era + era * 400 + (month <= 2)
-    seconds, ms = divmod(rest, 1000)
-    hours, seconds = divmod(seconds, 3600)
-    clock = f"{hours:02}:{seconds // 60:02}:{seconds % 60:02}.{ms:03}"
-    return f"{year:04}-{month:02}-{day:02}T{clock}Z"

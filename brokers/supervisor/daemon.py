@@ -16,6 +16,7 @@ from brokers.supervisor import (
     broker_settings,
     certificates,
     control,
+    ends,
     leftovers,
     picture,
     ports,
@@ -307,6 +308,8 @@ class Supervisor:
             self._renew_settings()
         if news.event == "component.exited":
             self._disks.make_way()
+            if news.component.kind is Kind.BROKER:
+                self._keep_ends()
         if not self._is_start_over:
             self._judge_start()
 
@@ -321,6 +324,20 @@ class Supervisor:
         self._journal.note(event, level, **disk.told())
         if disk.trouble and event == "disk.full":
             self._front.say(f"  {disk.trouble}")
+
+    def _keep_ends(self) -> None:
+        """Write how brokers ended, for their pages."""
+        known = {
+            watcher.broker_id: ends.BrokerEnd(
+                how=watcher.last_end.how, at_ms=watcher.last_end.at_ms, times=watcher.restarts.total
+            )
+            for watcher in self._of(Kind.BROKER)
+            if watcher.last_end is not None and watcher.broker_id is not None
+        }
+        try:
+            ends.write(self._home.folder, known)
+        except OSError as error:
+            self._journal.note("ends.not_written", "warning", detail=str(error))
 
     def _renew_settings(self) -> None:
         try:

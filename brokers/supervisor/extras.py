@@ -153,7 +153,7 @@ class Extras:
             child = Child(command, self._environment, folder=ROOT)
         except OSError as error:
             return f"it could not be started: {error.strerror}"
-        pump = Pump(child.output, log, tell)
+        pump = Pump(child.output, log, tell, now_ms=self._clock.now_ms)
         try:
             # A cancellation must not end the wait for the process.
             status = await asyncio.shield(child.exited)

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from brokers.clock import iso_time
+
 # Four files of this size for each component: as much as an operator can search, and far more than
 # a quiet month writes.
 MAX_LOG_BYTES: Final = 8 * 2**20
@@ -28,6 +30,10 @@ QUIET_LEVELS: Final = frozenset({"debug", "info"})
 PLACED: Final = frozenset({"event", "level", "timestamp", "timestamp_ms"})
 # With or without the time before it.
 TEXT_LEVEL: Final = re.compile(r"(\d{4}-\d\d-\d\dT\S+ )?(DEBUG|INFO)\b")
+
+
+# The beginnings of lines that have their time: our own entries, in JSON, as text or as Valkey's.
+TIMED: Final = re.compile(rb"\{|\d{4}-\d\d-\d\d[ T]|\d+:[A-Z] \d\d ")
 
 
 class LogFile:
@@ -76,15 +82,22 @@ class LogFile:
 
 
 class Pump:
-    """Moves one process's output into its log file, and passes lines to a listener."""
+    """Moves one process's output into its log file, and passes lines to a listener.
 
-    def __init__(self, pipe: int, log: LogFile, show: Callable[[str], None]) -> None:
+    Lines without a time, such as those of a traceback, get the time at which they arrive.
+    """
+
+    def __init__(
+        self, pipe: int, log: LogFile, show: Callable[[str], None], *, now_ms: Callable[[], int]
+    ) -> None:
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._loop = asyncio.get_running_loop()
         self._pipe = pipe
         self._log = log
         self._show = show
+        self._now_ms = now_ms
         self._rest = b""
+        self._is_within_line = False
         # Resolved when every holder of the pipe's other end has closed it.
         self.ended: asyncio.Future[None] = self._loop.create_future()
         os.set_blocking(pipe, False)
@@ -110,12 +123,23 @@ class Pump:
         if not block:
             self.close()
             return
-        self._log.write(block)
+        self._log.write(self._timed(block))
         *lines, self._rest = (self._rest + block).split(b"\n")
         # An endless line is not kept here; the file has it.
         self._rest = self._rest[: 8 * SHOWN_CHARACTERS]
         for line in lines:
             self._line(line)
+
+    def _timed(self, block: bytes) -> bytes:
+        """Return a block with a time before each line that begins in it without one."""
+        first = 1 if self._is_within_line else 0
+        self._is_within_line = not block.endswith(b"\n")
+        time = f"{iso_time(self._now_ms())} ".encode()
+        lines = block.split(b"\n")
+        for number, line in enumerate(lines):
+            if number >= first and line and not TIMED.match(line):
+                lines[number] = time + line
+        return b"\n".join(lines)
 
     def _line(self, line: bytes) -> None:
         text = printable(line.decode("utf-8", "replace"))

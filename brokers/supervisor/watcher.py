@@ -298,7 +298,7 @@ class Watcher:
             return
         self._child = child
         self._gone.clear()
-        pump = Pump(child.output, self._log, self._on_line)
+        pump = Pump(child.output, self._log, self._on_line, now_ms=self._clock.now_ms)
         ready = ReadyLine(child.ready_pipe, self.note_alive)
         try:
             async with asyncio.TaskGroup() as life:

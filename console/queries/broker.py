@@ -14,7 +14,7 @@ from console.queries.broker_log import LogPart, log_part
 from console.queries.broker_settings import Settings, settings_of
 from console.queries.broker_states import person
 from console.queries.broker_traffic import Traffic, traffic_of
-from console.queries.brokers import BrokerRow, may_view, rows_of
+from console.queries.brokers import BrokerRow, ended_words, may_view, rows_of
 from console.queries.charts import Chart
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
@@ -272,6 +272,12 @@ def _events(cluster_id: str, number: int, rights: Rights) -> tuple[Event, ...]:
         )
     if rights.allows(Operation.VIEW_AUDIT, CONSOLE):
         events += [_entry_event(entry) for entry in _entries(cluster_id, number)]
+    place = orders.places(cluster_id=cluster_id).get(number)
+    if place is not None and place.ended_how:
+        at, words = moment(place.ended_at_ms / 1000), ended_words(place)
+        events.append(
+            Event(at=at, text=f"Broker {words}", who=place.host, mark="bad", word="Ended")
+        )
     return tuple(sorted(events, key=lambda event: event.at, reverse=True)[:MAX_EVENTS])
 
 

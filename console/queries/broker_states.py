@@ -9,6 +9,9 @@ from console.monitoring.tables import BrokerRow
 
 # A broker that registered this recently counts as starting rather than as fenced.
 STARTING_MS: Final = 30_000
+# And one that is not fenced any more is not silent yet: the collector finds its new port within
+# five seconds, and reads it a second later.
+UNREAD_MS: Final = 10_000
 UNDER_WAY: Final = {
     Verb.START: "Starting",
     Verb.STOP: "Stopping",
@@ -60,7 +63,8 @@ def state_of(
         if place is not None and 0 <= now_ms - place.registered_at_ms < STARTING_MS:
             return BrokerState(mark="warn", word="Starting", since_ms=place.registered_at_ms)
         return BrokerState(mark="bad", word="Fenced", cause="its agent has no session with it")
-    if row is not None and row.failure:
+    is_new = place is not None and 0 <= now_ms - place.registered_at_ms < UNREAD_MS
+    if row is not None and row.failure and not is_new:
         return BrokerState(
             mark="warn", word="Silent", cause=row.failure, since_ms=row.answered_ms or 0
         )

@@ -67,6 +67,9 @@ class BrokerRow:
     memory_bytes: int | None
     log_bytes: int | None
     folders_aside: int = 0
+    # How it ended last without an order, and when; empty and None if it did not.
+    ended: str = ""
+    ended_at: datetime | None = None
 
     @property
     def logs_share(self) -> float | None:
@@ -220,7 +223,18 @@ def row_of(
         memory_bytes=None if live is None else live.memory_bytes,
         log_bytes=None if told is None else told.log_bytes,
         folders_aside=0 if told is None else told.folders_aside or 0,
+        ended=ended_words(place) if place is not None else "",
+        ended_at=moment(place.ended_at_ms / 1000) if place and place.ended_how else None,
     )
+
+
+def ended_words(place: Place) -> str:
+    """Return how a broker ended last, and how often it did; empty if it did not."""
+    if not place.ended_how:
+        return ""
+    times = place.ended_times
+    often = "the first time" if times == 1 else f"{times} times"
+    return f"{place.ended_how}, {often} since its home started"
 
 
 def disk_of(told: Told | None) -> Disk | None:

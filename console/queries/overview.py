@@ -32,6 +32,8 @@ READ_CHANGES: Final = 200
 # Objects that an event names.
 NAMED_OBJECTS: Final = 4
 TOPIC_ID: Final = re.compile(r"(?<![\w.-])[0-9a-f]{32}(?![\w.-])")
+# An end that is older is on the page of the broker.
+RECENT_END_S: Final = 24 * 3600
 # A reader of the overview needs the worst, and the number of the others.
 MAX_NEEDS: Final = 12
 # Topics that a sentence names.
@@ -45,7 +47,7 @@ class Event:
     at: datetime
     text: str
     actor: str
-    version: int
+    version: int | None = None  # None of what is no change of the metadata
     times: int = 1
 
 
@@ -96,7 +98,7 @@ def _read(cluster_id: str | None, rights: Rights, now_s: float) -> Overview:
         fine="" if found else fine_words(seen, around.live.snapshot.verdicts_of(seen.groups)),
         sees_nothing=seen.is_nothing,
         # Changes name topics, groups and users that the user may not see.
-        events=_events(shown) if around.sees_all else (),
+        events=_events(shown, brokers, now_s) if around.sees_all else (),
         charts=_charts(shown) if has_brokers else (),
     )
 
@@ -140,7 +142,7 @@ def _needs(around: Frame, brokers: list[BrokerRow], rights: Rights, now_s: float
     )
 
 
-def _events(cluster_id: str) -> tuple[Event, ...]:
+def _events(cluster_id: str, brokers: Sequence[BrokerRow], now_s: float) -> tuple[Event, ...]:
     found = selectors.recent_changes(
         cluster_id=cluster_id, limit=READ_CHANGES, with_membership=False
     )
@@ -153,7 +155,18 @@ def _events(cluster_id: str) -> tuple[Event, ...]:
     def named(found: re.Match[str]) -> str:
         return names.get(bytes.fromhex(found[0]), found[0])
 
-    return tuple(replace(event, text=TOPIC_ID.sub(named, event.text)) for event in events)
+    shown = [replace(event, text=TOPIC_ID.sub(named, event.text)) for event in events]
+    shown += _ends(brokers, now_s)
+    return tuple(sorted(shown, key=lambda event: event.at, reverse=True)[:RECENT_CHANGES])
+
+
+def _ends(brokers: Sequence[BrokerRow], now_s: float) -> list[Event]:
+    """Return how brokers ended lately: their restarts alone would look like an order."""
+    return [
+        Event(at=row.ended_at, text=f"Broker {row.id} {row.ended}", actor=row.host)
+        for row in brokers
+        if row.ended_at is not None and now_s - row.ended_at.timestamp() < RECENT_END_S
+    ]
 
 
 def _kind_of(change: RecentChange) -> tuple[str, str]:

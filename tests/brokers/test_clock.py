@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokers.clock import Clock, ManualClock, SystemClock
+from brokers.clock import Clock, ManualClock, SystemClock, iso_time
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), ManualClock()])
@@ -35,3 +35,18 @@ def test_wall_time_may_be_set_back_without_touching_the_other() -> None:
 def test_a_manual_clock_refuses_to_go_back() -> None:
     with pytest.raises(AssertionError):
         ManualClock().advance(-1)
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+        (1_709_164_800_000, "2024-02-29T00:00:00.000Z"),
+        (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
+        (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
+    ],
+)
+def test_times_are_written_as_the_calendar_has_them(ms: int, text: str) -> None:
+    assert iso_time(ms) == text

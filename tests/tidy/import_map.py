@@ -115,8 +115,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Orders for brokers go to the supervisor of its home.
         CONTROLPLANE
         + "brokers.controlplane brokers.key_files brokers.beats brokers.agent_status "
-        + "brokers.supervisor.errors "
-        + "brokers.supervisor.holds brokers.supervisor.home brokers.release",
+        + "brokers.supervisor.ends brokers.supervisor.errors brokers.supervisor.holds "
+        + "brokers.supervisor.home brokers.release",
         "django asyncio fcntl signal socket select",
     ),
     "brokers.controlplane.management": (

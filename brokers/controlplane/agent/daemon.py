@@ -129,8 +129,10 @@ async def _ready_database(agent_id: str, clock: Clock) -> tuple[str, str]:
 def _drop_pools() -> None:
     """Drop pools of connections: they wait longer and longer between attempts of their own."""
     for alias in connections:
-        if connections[alias].vendor == "postgresql":
-            connections[alias].close_pool()
+        # Only the backend of PostgreSQL has one.
+        drop = getattr(connections[alias], "close_pool", None)
+        if drop is not None:
+            drop()
     connections.close_all()
 
 

@@ -1,14 +1,15 @@
 """Takes the orders that pages write for brokers of this host, and passes them to the supervisor.
 
-Also reports to the cluster which brokers users stopped, by any means. A table of four verbs lists
-the executable orders; an order is taken once, and its result is written in any case.
+Also reports to the cluster which brokers users stopped, by any means, and how brokers ended.
+A table of four verbs lists the executable orders; an order is taken once, and its result is written
+in any case.
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from brokers.clock import Clock
 from brokers.cluster.store import MetadataRegressed
@@ -16,7 +17,7 @@ from brokers.controlplane import orders, services
 from brokers.controlplane.logs import log
 from brokers.controlplane.orders import Look, Order, Verb
 from brokers.controlplane.store import OrmStore
-from brokers.supervisor import holds
+from brokers.supervisor import ends, holds
 from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 
@@ -35,10 +36,12 @@ COMMANDS: Final[Mapping[Verb, str]] = {
     Verb.LOG: "broker.log",
 }
 
+T = TypeVar("T")
 Request = Mapping[str, str | int]
 Answer = Mapping[str, Any]
 Ask = Callable[[Request], Awaitable[Answer]]
 Holds = Mapping[int, tuple[str, int]]
+Ends = Mapping[int, tuple[str, int, int]]
 
 
 def supervisor_of(folder: Path) -> Ask:
@@ -75,7 +78,8 @@ async def keep_orders(
                 if not is_begun:
                     await store.enter(services.give_up_taken, agent_id=agent_id)
                     is_begun = True
-                await desk.look(tasks, await asyncio.to_thread(read_holds, home))
+                held = await asyncio.to_thread(read_holds, home)
+                await desk.look(tasks, held, await asyncio.to_thread(read_ends, home))
             except (ConnectionError, MetadataRegressed):
                 # The store reports it; orders wait, and expire.
                 pass
@@ -92,8 +96,8 @@ class OrderDesk:
         self._ask = ask
         self._under_way: set[int] = set()
 
-    async def look(self, tasks: asyncio.TaskGroup, held: Holds | None) -> None:
-        """Take waiting orders, and write the holds that differ from the rows."""
+    async def look(self, tasks: asyncio.TaskGroup, held: Holds | None, ended: Ends) -> None:
+        """Take waiting orders, and write the holds and ends that differ from the rows."""
         seen: Look = await self._store.ask(
             orders.look,
             cluster_id=self._store.cluster_id,
@@ -103,6 +107,9 @@ class OrderDesk:
         own = seen.held if held is None else self._own(held)
         if own != seen.held:
             await self._store.enter(services.write_holds, agent_id=self._agent_id, held=own)
+        news = {key: end for key, end in self._own(ended).items() if seen.ended.get(key) != end}
+        if news:
+            await self._store.enter(services.write_ends, agent_id=self._agent_id, ended=news)
         room = MAX_UNDER_WAY - len(self._under_way)
         numbers = [order.number for order in seen.waiting[:room]]
         if numbers:
@@ -113,12 +120,12 @@ class OrderDesk:
                 self._under_way.add(order.number)
                 tasks.create_task(self._execute(order))
 
-    def _own(self, held: Holds) -> Holds:
-        """Return the holds of brokers that this host has registered; the others have no rows."""
+    def _own(self, said: Mapping[int, T]) -> dict[int, T]:
+        """Return what is said of brokers of this host; others have no rows that it may write."""
         brokers = self._store.image.brokers
         return {
-            broker_id: hold
-            for broker_id, hold in held.items()
+            broker_id: each
+            for broker_id, each in said.items()
             if (broker := brokers.get(broker_id)) and broker.agent_id == self._agent_id
         }
 
@@ -173,6 +180,11 @@ class OrderDesk:
             return {"error": "no supervisor runs in the home of this broker: start it there"}
         except (OSError, ValueError) as error:
             return {"error": f"the supervisor of the broker's home does not answer: {error}"}
+
+
+def read_ends(home: Path) -> Ends:
+    """Return how brokers of the home ended last, by their ids."""
+    return {key: (end.how, end.at_ms, end.times) for key, end in ends.read(home).items()}
 
 
 def read_holds(home: Path) -> Holds | None:

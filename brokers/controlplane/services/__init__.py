@@ -27,6 +27,7 @@ from brokers.controlplane.services.orders import (
     end_order,
     give_up_taken,
     take_orders,
+    write_ends,
     write_holds,
 )
 from brokers.controlplane.services.plans import apply_plan, open_seal, preview, seal
@@ -64,5 +65,6 @@ __all__ = [
     "start_agent",
     "take_orders",
     "unfence_broker",
+    "write_ends",
     "write_holds",
 ]

@@ -167,6 +167,17 @@ def write_holds(
         rows.filter(broker_id=broker_id).update(held_by=by, held_at_ms=at_ms)
 
 
+@transactional
+def write_ends(
+    *, cluster_id: str, agent_id: str, ended: Mapping[int, tuple[str, int, int]], now_ms: int
+) -> None:
+    """Write how brokers of a host ended last; what is known of the others stays."""
+    del now_ms  # all services of a store get it
+    rows = models.Broker.objects.filter(cluster__cluster_id=cluster_id, agent_id=agent_id)
+    for broker_id, (how, at_ms, times) in ended.items():
+        rows.filter(broker_id=broker_id).update(ended_how=how, ended_at_ms=at_ms, ended_times=times)
+
+
 def _check(
     cluster: models.Cluster, broker: models.Broker, epoch: int, verb: Verb, now_ms: int
 ) -> None:

@@ -3,10 +3,8 @@
 import json
 from typing import Any
 
-import pytest
-
 from brokers.clock import ManualClock
-from brokers.server.logs import MAX_LINES_OF_A_KIND, MAX_VALUE_CHARS, Log, iso_time
+from brokers.server.logs import MAX_LINES_OF_A_KIND, MAX_VALUE_CHARS, Log
 
 
 def log_and_lines(clock: ManualClock | None = None) -> tuple[Log, list[dict[str, Any]]]:
@@ -15,21 +13,6 @@ def log_and_lines(clock: ManualClock | None = None) -> tuple[Log, list[dict[str,
         clock or ManualClock(), write=lambda line: lines.append(json.loads(line)), component="x"
     )
     return log, lines
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (951_782_399_999, "2000-02-28T23:59:59.999Z"),
-        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-        (1_709_164_800_000, "2024-02-29T00:00:00.000Z"),
-        (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
-        (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
-    ],
-)
-def test_times_are_written_as_the_calendar_has_them(ms: int, text: str) -> None:
-    assert iso_time(ms) == text
 
 
 def test_a_line_has_its_level_its_event_and_its_keys() -> None:

@@ -299,3 +299,17 @@ def test_a_broker_that_refuses_records_for_want_of_room_is_not_called_serving(to
     (need,) = data.needs
     assert need.rank is Rank.DISK_FULL
     assert need.cause.startswith("It is full: brokers refuse records")
+
+
+def test_a_broker_that_was_killed_says_how_after_it_is_back() -> None:
+    row = cluster_rows.broker(cluster_rows.cluster(), 3)
+    row.ended_how, row.ended_times = "was killed by signal 9 (SIGKILL)", 1
+    row.ended_at_ms = int(1000 * time.time()) - 60_000
+    row.save()
+
+    data = overview(None, ALL).data
+
+    assert data is not None
+    killed = "was killed by signal 9 (SIGKILL), the first time since its home started"
+    assert [event.text for event in data.events] == [f"Broker 3 {killed}"]
+    assert data.brokers[0].ended == killed

@@ -10,7 +10,8 @@ import pytest
 
 from brokers.clock import SystemClock
 from brokers.cluster.origins import Origin
-from brokers.supervisor import holds
+from brokers.supervisor import ends, holds
+from brokers.supervisor.ends import BrokerEnd
 from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.holds import Hold
 from brokers.supervisor.home import Home
@@ -200,3 +201,31 @@ def test_a_supervisor_is_asked_over_its_socket(
             return await supervisor_of(tmp_path)({"command": "broker.stop"})
 
     assert asyncio.run(story()) == told
+
+
+def test_how_a_broker_ended_is_written_into_its_row(database: str, tmp_path: Path) -> None:
+    async def story(host: Host) -> None:
+        def read(**_: object) -> orders.Place:
+            return orders.places(cluster_id=host.store.cluster_id)[1]
+
+        (tmp_path / "run").mkdir(exist_ok=True)
+        end = BrokerEnd(how="was killed by signal 9 (SIGKILL)", at_ms=1_700_000_000_000, times=1)
+        # Of broker 7 there is no row: it never registered here.
+        ends.write(tmp_path, {1: end, 7: end})
+
+        place = await until(lambda: host.store.ask(read), lambda place: bool(place.ended_how))
+
+        assert (place.ended_how, place.ended_at_ms, place.ended_times) == (
+            end.how,
+            end.at_ms,
+            end.times,
+        )
+        # A file that is gone says nothing.
+        ends.write(tmp_path, {})
+        assert (await host.store.ask(read)).ended_how == end.how
+
+    with_agent(tmp_path, away, story)
+
+
+async def away(_request: Request) -> Mapping[str, Any]:
+    raise NotRunning("nobody there")
