@@ -35,6 +35,15 @@ NEVER_GREEN: Final = re.compile(
 NEVER_ALARM: Final = re.compile(
     r"keeps up|caught up(?! in)|nothing waits|no records? waits?", re.IGNORECASE
 )
+# Of each pair, a page says one at most.
+PAIRS: Final = (
+    (re.compile("records arrive"), re.compile("while 0 arrive")),
+    (
+        re.compile("does not catch up"),
+        re.compile("keeps up|caught up in|catches up", re.IGNORECASE),
+    ),
+    (re.compile("no members"), re.compile("keeps up|it has [1-9]", re.IGNORECASE)),
+)
 # The group of a contradiction that concerns all of them.
 ALL: Final = "(all)"
 
@@ -183,7 +192,13 @@ def exclusions(sight: Sight) -> Iterator[str]:
 def excluded(mark: Mark) -> str | None:
     never = {"ok": NEVER_GREEN, "bad": NEVER_ALARM}.get(mark.colour)
     found = never and never.search(mark.words)
-    return f"“{found[0]}” in {mark.colour}: {mark.words}" if found else None
+    if found:
+        return f"“{found[0]}” in {mark.colour}: {mark.words}"
+    for one, other in PAIRS:
+        here, there = one.search(mark.words), other.search(mark.words)
+        if here and there:
+            return f"“{here[0]}” beside “{there[0]}”: {mark.words}"
+    return None
 
 
 def is_bad(mark: Mark) -> bool:

@@ -8,7 +8,7 @@ not committed. It abstains where both answers can be defended.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from gateway.kafka.values import Place
@@ -88,6 +88,11 @@ def ruling_of(looks: Looks) -> Ruling:
     """Return the answer of the first rule that has one; `looks` are in order of time."""
     for rule in RULES:
         if (ruling := rule(looks)) is not None:
+            return ruling
+    # What grew before they came is not their reading.
+    present = _with_present_members(looks)
+    for rule in RULES_OF_READING:
+        if (ruling := rule(present)) is not None:
             return ruling
     return _open("neither level, nor falling, nor growing")
 
@@ -245,10 +250,8 @@ def falling(looks: Looks) -> Ruling | None:
     return None
 
 
-RULES: Final[Sequence[Rule]] = (
-    *(membership, unread, nothing, uncommitted, stuck),
-    *(behind_slowly, rewound, behind, level, falling),
-)
+RULES: Final[Sequence[Rule]] = (membership, unread, nothing, uncommitted, stuck)
+RULES_OF_READING: Final[Sequence[Rule]] = (behind_slowly, rewound, behind, level, falling)
 
 
 # --- what they share --------------------------------------------------------------------------
@@ -268,6 +271,12 @@ def _open(reason: str) -> Ruling:
 
 def _since(looks: Looks, seconds: float) -> Looks:
     return [one for one in looks if one.at_s >= looks[-1].at_s - seconds]
+
+
+def _with_present_members(looks: Looks) -> Looks:
+    """Return the last looks that all have the members of now."""
+    members = looks[-1].members
+    return list(takewhile(lambda one: one.members == members, reversed(looks)))[::-1]
 
 
 def _window(looks: Looks, seconds: float) -> Looks | None:

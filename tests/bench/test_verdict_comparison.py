@@ -82,6 +82,7 @@ def test_no_verdict_is_no_alarm() -> None:
         ("bad", "stopped, and it keeps up", [WORDS]),
         ("bad", "slow: caught up in 3 min", []),
         ("warn", "it does not catch up", []),
+        ("warn", "records arrive there; it reads 0 while 0 arrive", [WORDS]),
     ],
 )
 def test_words_of_one_page_that_exclude_each_other_have_no_grace(

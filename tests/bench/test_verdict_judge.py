@@ -46,6 +46,16 @@ COURSES: dict[str, tuple[Course, int, Opinion]] = {
         Opinion.OPEN,
     ),
     "catching_up": (lambda s: (ONE, [(20 * s, 9_000 + 10 * s)]), 5, Opinion.FINE),
+    "catching_up_with_a_new_member": (
+        lambda s: (ONE, [(20 * (s - 400), 50 * 400)]) if s > 400 else (NONE, [(0, 50 * s)]),
+        10,
+        Opinion.FINE,
+    ),
+    "a_new_member_on_an_old_lag": (
+        lambda s: (ONE, [(20 * (s - 400), 50 * 400)]) if s > 400 else (NONE, [(0, 50 * s)]),
+        8,
+        Opinion.OPEN,
+    ),
     "steadily_late": (lambda s: (ONE, [(10 * s, 9_000 + 10 * s)]), 9, Opinion.OPEN),
     "never_committed": (lambda s: (ONE, [(None, 10 * s)]), 4, Opinion.PROBLEM),
     "never_committed_and_nothing_comes": (lambda s: (ONE, [(None, 7)]), 4, Opinion.OPEN),
@@ -73,8 +83,8 @@ COURSES: dict[str, tuple[Course, int, Opinion]] = {
         Opinion.OPEN,
     ),
     "one_restart": (
-        lambda s: (frozenset({str(s // 120)}), [(10 * s, 10 * s)]),
-        4,
+        lambda s: (frozenset({str(s // 200)}), [(10 * s, 10 * s)]),
+        6,
         Opinion.FINE,
     ),
     "set_back": (lambda s: (ONE, [(10 * s if s < 500 else 0, 10 * s)]), 9, Opinion.OPEN),
