@@ -78,7 +78,7 @@ class Losing:
 class Condition:
     """The condition of a running task: that before its slice, and what the slice adds.
 
-    `era` changes when the task is restarted or configured anew, `config` only with its config.
+    `era` changes when the task is restarted or given another config, `config` only with its config.
     """
 
     def __init__(self, before: Mapping[str, Any], *, retries: int, era: str, config: str) -> None:
@@ -87,19 +87,26 @@ class Condition:
         told = before.get(LOSSES) or {}
         self._era, self._config = era, config
         self._losses: dict[str, Any] = told if told.get("era") == era else {}
-        self.has_worked = before.get(WORKED) == config
+        # Former releases did not store this, and a task that has committed has worked.
+        former = config if before.get(counted.COMMITTED) else None
+        self._worked_with: str | None = before.get(WORKED, former)
         self._seen = dict.fromkeys((counted.READ, counted.LOST, counted.DEAD), 0)
         self._causes: Mapping[Cause, int] = {}
 
+    @property
+    def has_worked(self) -> bool:
+        return self._worked_with == self._config
+
     def after(self, figures: Figures, now_ms: int) -> dict[str, Any]:
         """Return what to store, after the slice has come as far as its figures say."""
-        self.has_worked = self.has_worked or figures.has_worked
+        if figures.has_worked:
+            self._worked_with = self._config
         self._losses = self._with_losses(figures, now_ms)
         retrying = figures.retrying
         return {
             **({} if retrying is None else {RETRYING: asdict(retrying)}),
             **({LOSSES: self._losses} if self._losses else {}),
-            **({WORKED: self._config} if self.has_worked else {}),
+            **({WORKED: self._worked_with} if self._worked_with else {}),
         }
 
     def _with_losses(self, figures: Figures, now_ms: int) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def owners_of(cluster: str, groups: Iterable[str], rights: Rights) -> Mapping[st
 
 
 def not_of_connectors(cluster: str, groups: Iterable[str]) -> list[str]:
-    """Return the groups without those of connectors, whoever may see these."""
+    """Return the groups that belong to no connector, also to none that a user may not see."""
     listed = list(groups)
     owned = selectors.connectors_of_groups(cluster, listed, reader=Rights())
     return [group for group in listed if group not in owned]

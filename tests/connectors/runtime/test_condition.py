@@ -108,7 +108,11 @@ def test_config_remembers_that_it_has_worked_and_a_restart_forgets_failures() ->
     assert Condition(told, retries=2, era="1/0", config="c").retrying == failing
     assert Condition(told, retries=0, era="1/1", config="c").retrying is None
     assert Condition(told, retries=0, era="1/1", config="c").has_worked
-    assert not Condition(told, retries=0, era="2/0", config="d").has_worked
+    other = Condition(told, retries=0, era="2/0", config="d")
+    assert not other.has_worked
+    again = {names.COMMITTED: 7, **other.after(Figures(), NOW_MS)}
+    assert not Condition(again, retries=0, era="2/0", config="d").has_worked
+    assert Condition({names.COMMITTED: 7}, retries=0, era="1/0", config="c").has_worked
 
 
 @pytest.mark.parametrize(
