@@ -181,6 +181,11 @@ class Connection:
         )
 
     @property
+    def frames(self) -> FrameSplitter:
+        """The receiving half, for those who bound its memory."""
+        return self._splitter
+
+    @property
     def is_inside_frame(self) -> bool:
         return self._splitter.is_inside_frame
 

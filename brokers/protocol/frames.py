@@ -10,7 +10,7 @@ event loop: the next connection receives into the same memory. Callers that keep
 
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from brokers.protocol.errors import DecodeError, ProtocolError
@@ -23,8 +23,11 @@ PAGED_FROM_BYTES: Final = 65_536
 # Pages kept for the next large frame. Fresh pages cost twice the time of warm ones, but a
 # connection that once sent 50 MB must not keep them.
 MAX_IDLE_BYTES: Final = 16 * 1024 * 1024
-# The limit of half-received large frames, over all connections.
-MAX_PENDING_BYTES: Final = 1024 * 1024 * 1024
+# The limit of half-received large frames, over all connections: one of the largest size and some.
+MAX_PENDING_BYTES: Final = MAX_FRAME_BYTES + 4 * 1024 * 1024
+# The beginnings of frames that were received already, and the one that goes first, may exceed it by
+# this much.
+BEYOND_BYTES: Final = 16 * 1024 * 1024
 
 SIZE: Final = struct.Struct(">i")
 
@@ -36,13 +39,23 @@ class FrameMemoryExceeded(ProtocolError):
 class FrameBuffers:
     """Buffers for frames that arrive in pieces, shared by the connections of one event loop.
 
-    Received bytes count against the limit, not declared ones.
+    Received bytes count against the limit, not declared ones, and those of large frames only: small
+    ones are bounded by the number of connections. `make_room` is told of a frame that begins beyond
+    the limit, and of the bytes that it needs.
     """
 
-    __slots__ = ("_idle", "idle_bytes", "limit", "pending_bytes")
+    __slots__ = ("_idle", "_make_room", "first", "idle_bytes", "limit", "pending_bytes")
 
-    def __init__(self, limit: int = MAX_PENDING_BYTES) -> None:
+    def __init__(
+        self,
+        limit: int = MAX_PENDING_BYTES,
+        *,
+        make_room: "Callable[[FrameSplitter, int], None] | None" = None,
+    ) -> None:
         self.limit = limit
+        self._make_room = make_room
+        # The frame that may go beyond the limit, so that one is complete where all wait for room.
+        self.first: FrameSplitter | None = None
         self.pending_bytes = 0
         self.idle_bytes = 0
         self._idle: list[mmap.mmap] = []  # least recently used first
@@ -58,19 +71,34 @@ class FrameBuffers:
                 return memoryview(self._idle.pop(index))[:size]
         return memoryview(mmap.mmap(-1, capacity))[:size]
 
-    def charge(self, view: memoryview, count: int) -> None:
-        """Count `count` more bytes received into a view that `take` returned."""
-        # Small frames are bounded by the number of connections, and must not depend on other peers.
-        if len(view) > PAGED_FROM_BYTES and self.pending_bytes + count > self.limit:
+    def room_of(self, frames: "FrameSplitter") -> int:
+        """Return how many more bytes of a large frame may be received now."""
+        limit = self.limit + BEYOND_BYTES if frames is self.first else self.limit
+        return max(0, limit - self.pending_bytes)
+
+    def begin(self, frames: "FrameSplitter", count: int) -> None:
+        """Count the first bytes of a large frame, which are here already."""
+        if count > self.room_of(frames):
+            self._idle.clear()
+            self.idle_bytes = 0
+            if self._make_room is not None:
+                self._make_room(frames, count)
+        if self.pending_bytes + count > self.limit + BEYOND_BYTES:
             raise FrameMemoryExceeded(
                 f"{count} bytes more would bring half-received frames to"
                 f" {self.pending_bytes + count} bytes, and the limit is {self.limit}"
             )
         self.pending_bytes += count
 
-    def settle(self, count: int) -> None:
+    def charge(self, count: int) -> None:
+        """Count more bytes of a large frame, which had room."""
+        self.pending_bytes += count
+
+    def settle(self, frames: "FrameSplitter", count: int) -> None:
         """Release charged bytes that are no longer half-received."""
         self.pending_bytes -= count
+        if frames is self.first:
+            self.first = None
 
     def keep_warm(self, view: memoryview) -> None:
         """End the use of a view; keep its pages for the next frame of their size, up to a limit."""
@@ -102,9 +130,11 @@ class FrameSplitter:
         "_held",
         "_received",
         "_shared",
+        "frame_bytes",
         "is_held",
         "is_inside_frame",
         "limit",
+        "pending",
     )
 
     def __init__(self, buffers: FrameBuffers, limit: int = MAX_FRAME_BYTES) -> None:
@@ -117,6 +147,8 @@ class FrameSplitter:
         self._held = bytearray()
         self._frame: memoryview | None = None  # the frame being received in pieces
         self._received = 0  # its received bytes
+        self.frame_bytes = 0  # its declared ones
+        self.pending = 0  # of the received ones, those that count: all of a large frame
         self._shared: memoryview | None = None  # the buffer of the last `room`
         # Whether a frame is incomplete, which tells a slow sender from an idle one. Kept up to date
         # instead of computed, since it is read before every receive.
@@ -128,9 +160,11 @@ class FrameSplitter:
         return bool(self._held)
 
     def room(self, shared: memoryview) -> memoryview:
-        """Return the buffer for the next bytes."""
+        """Return the buffer for the next bytes; an empty one while there is no memory for them."""
         assert not self._held, "frames that were held must be resumed before more is received"
         if self._frame is not None:
+            if self.frame_bytes > PAGED_FROM_BYTES:
+                return self._frame[self._received : self._received + self._buffers.room_of(self)]
             return self._frame[self._received :]
         self._shared = shared
         kept = len(self._head)
@@ -151,12 +185,12 @@ class FrameSplitter:
             self.is_inside_frame = False
             yield from self._split(self._shared, end)
             return
-        self._buffers.charge(frame, count)
         self._received += count
+        if self.frame_bytes > PAGED_FROM_BYTES:
+            self._buffers.charge(count)
+            self.pending += count
         if self._received == len(frame):
-            self._frame = None
-            self.is_inside_frame = False
-            self._buffers.settle(self._received)
+            self._end()
             yield frame
             self._buffers.keep_warm(frame)
 
@@ -188,8 +222,11 @@ class FrameSplitter:
         self.is_inside_frame = position < end
 
     def _begin(self, tail: memoryview, size: int) -> None:
+        self.frame_bytes = size
+        if size > PAGED_FROM_BYTES:
+            self._buffers.begin(self, len(tail))
+            self.pending = len(tail)
         frame = self._buffers.take(size)
-        self._buffers.charge(frame, len(tail))
         frame[: len(tail)] = tail
         self._frame = frame
         self._received = len(tail)
@@ -197,8 +234,12 @@ class FrameSplitter:
 
     def close(self) -> None:
         """Close the connection. Pages are not reused: a late reader may still use them."""
-        if self._frame is not None:
-            self._buffers.settle(self._received)
-            self._frame = None
-        self.is_inside_frame = False
+        self._end()
         self._held = bytearray()
+
+    def _end(self) -> None:
+        """The frame is complete, or never will be."""
+        self._frame = None
+        self.is_inside_frame = False
+        self._buffers.settle(self, self.pending)
+        self.pending = 0

@@ -157,6 +157,9 @@ class Client:
                 room = listener.first_room if self._sends_bulk else listener.shared
             else:
                 room = machine.room(listener.shared)
+                if not room:
+                    listener.frame_room.wait(self, listener.now())
+                    return
             count = self._receive(room)
         except BlockingIOError:
             return

@@ -19,7 +19,6 @@ from typing import Final
 from brokers.clock import Clock
 from brokers.protocol.connection import Connection
 from brokers.protocol.errors import ProtocolError
-from brokers.protocol.frames import FrameBuffers
 from brokers.replication.deadlines import Deadlines
 from brokers.server.client import (
     FAILED,
@@ -31,6 +30,7 @@ from brokers.server.client import (
     Client,
 )
 from brokers.server.dispatch import Dispatch
+from brokers.server.frame_room import ABANDONED_SECONDS, FrameRoom, is_abandoned
 from brokers.server.logs import Log
 from brokers.server.metrics import Metrics
 from brokers.server.output import JOINED_BYTES
@@ -105,9 +105,9 @@ class Listener:
         self.loop = asyncio.get_running_loop()
         self.readers = Readers(self.loop, clock)
         self.deadlines = Deadlines(self.loop, clock)  # of clients that are muted
+        self.frame_room = FrameRoom(self.clients, limits.max_frame_bytes)
         self._limits = limits
         self._log = log
-        self._buffers = FrameBuffers()
         self._by_address: dict[str, int] = {}
         self._to_flush: list[Client] = []
         self._is_gathering = False
@@ -266,7 +266,7 @@ class Listener:
             return
         machine = Connection(
             self.dispatch.apis,
-            self._buffers,
+            self.frame_room.buffers,
             must_authenticate=False,
             frame_limit=limits.max_frame_bytes,
         )
@@ -334,6 +334,10 @@ class Listener:
             # It is not the frame of the last check, if there was one; or it waits for us.
             client.frame_mark = client.requests
             client.frame_since = now
+        elif is_abandoned(client, now):
+            seconds = f"{ABANDONED_SECONDS:g} s"
+            client.close(SLOW, detail=f"nothing of a large request came for {seconds}")
+            return
         elif now - client.frame_since > limits.frame_seconds:
             client.close(SLOW, detail=f"a request took more than {limits.frame_seconds:g} s")
             return
