@@ -204,6 +204,7 @@ class Follower:
         self._failure = "the collector has not been asked yet"
         self._line = Line(reach)
         self._asking = threading.Lock()  # held while the line is in use
+        self._followed = threading.Condition()  # notified after each request
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
 
@@ -235,11 +236,18 @@ class Follower:
         finally:
             line.close()
 
+    def wait(self, is_new: Callable[[Snapshot], bool], *, seconds: float) -> bool:
+        """Wait until a snapshot is new, for so long at most; return whether one was."""
+        with self._followed:
+            return self._followed.wait_for(lambda: is_new(self.snapshot()), timeout=seconds)
+
     def follow_once(self) -> None:
         """Read changes; on a failure, note it and keep the mirror."""
         with self._asking:
             if not self._ended.is_set():
                 self._follow_once()
+        with self._followed:
+            self._followed.notify_all()
 
     def _follow_once(self) -> None:
         with self._lock:

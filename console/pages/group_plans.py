@@ -22,9 +22,11 @@ from console.group_changes.applying import Result, apply
 from console.group_changes.desk import desk
 from console.group_changes.plans import GroupPlan
 from console.group_changes.seals import BadSeal
+from console.monitoring.tables import PairRow
 from console.origins import origin_of
 from console.pages.errors import error_page
 from console.queries import group_plans as query
+from console.queries import live
 from console.queries.frame import frame
 from console.turns import TooBusy
 from gateway.access.grants import Resource, Rights, decide
@@ -60,6 +62,12 @@ DONE: Final = {
     GroupChangeKind.DELETE_OFFSETS: "Offsets of group {group} were deleted in {count}.",
     GroupChangeKind.DELETE_GROUP: "Group {group} was deleted.",
 }
+
+
+UNSEEN: Final = (
+    "The collector has not seen the change yet: the lag below may still be the one before it. This"
+    " page shows the new one as soon as it comes."
+)
 
 
 def plan_page(
@@ -136,6 +144,7 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
     if is_deletion and request.POST.get("name", "") not in {plan.group, name}:
         words = f"What was typed is not the name of the group: type {name}"
         return plan_page(request, plan, sealed=sealed, status=400, refused=words)
+    before = live.pairs_of(plan.cluster_id, plan.group)
     try:
         with desk(plan.cluster_id) as at:
             result = apply(at, plan, origin=origin_of(request), now_ms=int(1000 * time.time()))
@@ -154,10 +163,12 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
             next_step="A change is written down before it is made, and that failed. See whether the"
             " database runs, then preview the change again.",
         )
-    return _answered(request, plan, result)
+    return _answered(request, plan, result, before)
 
 
-def _answered(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResponse:
+def _answered(
+    request: HttpRequest, plan: GroupPlan, result: Result, before: list[PairRow]
+) -> HttpResponse:
     is_clean = not (result.moved or result.failure or result.refused) and result.is_noted
     if not is_clean:
         return _outcome_page(request, plan, result)
@@ -168,7 +179,10 @@ def _answered(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResp
         )
     else:
         count = f"{plan.changes} partition{'' if plan.changes == 1 else 's'}"
-        messages.success(request, DONE[plan.kind].format(group=name, count=count))
+        # The page that follows would show the lag of before as if it was seen just now.
+        is_seen = live.wait_for_change(plan.cluster_id, plan.group, before)
+        done = DONE[plan.kind].format(group=name, count=count)
+        messages.success(request, done if is_seen else f"{done} {UNSEEN}")
     return redirect(_after(plan))
 
 

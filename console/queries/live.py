@@ -5,7 +5,7 @@ collector, with a deadline.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -15,7 +15,11 @@ from typing import Any, Final, Protocol
 from django.conf import settings
 
 from console.monitoring.selectors import CollectorFailed, Follower, Snapshot, reach_of
+from console.monitoring.tables import PairRow
 
+# A change of a group is seen within a request of the collector to the broker, one of the mirror to
+# the collector, and a look between them; on a busy machine it takes longer.
+SEEN_SECONDS: Final = 4.0
 # What a page says before the first report of the collector.
 UNTOLD: Final = "the collector has sent nothing yet; `./samsa status` shows whether it runs"
 
@@ -33,6 +37,7 @@ class Source(Protocol):
 
     def snapshot(self) -> Snapshot: ...
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]: ...
+    def wait(self, is_new: Callable[[Snapshot], bool], *, seconds: float) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +114,34 @@ def of(cluster_id: str) -> Live:
     return Live(snapshot=found, state=LiveState.FRESH, told_at=told_at)
 
 
+def pairs_of(cluster_id: str, group: str) -> list[PairRow]:
+    """Return what the mirror has of a group now, to see later whether it has changed."""
+    return of(cluster_id).snapshot.pairs_of(group)
+
+
+def wait_for_change(cluster_id: str, group: str, before: list[PairRow]) -> bool:
+    """Wait until the mirror has seen a change of a group, for `SEEN_SECONDS` at most."""
+
+    def is_new(found: Snapshot) -> bool:
+        return found.cluster_id == cluster_id and found.pairs_of(group) != before
+
+    return of(cluster_id).is_fresh and source().wait(is_new, seconds=SEEN_SECONDS)
+
+
 def ask(path: str, **query: str | int) -> Mapping[str, Any]:
     """Return a detail or a series. Raises CollectorFailed or NotThere."""
     return source().ask(path, **query)
 
 
-__all__ = ["CollectorFailed", "Live", "LiveState", "Source", "ask", "of", "source", "use"]
+__all__ = [
+    "CollectorFailed",
+    "Live",
+    "LiveState",
+    "Source",
+    "ask",
+    "of",
+    "pairs_of",
+    "source",
+    "use",
+    "wait_for_change",
+]

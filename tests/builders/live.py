@@ -105,6 +105,7 @@ class Told:
         default_factory=dict
     )
     asked: list[tuple[str, Mapping[str, str | int]]] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
 
     def put(self, *rows: Row) -> None:
         for row in rows:
@@ -138,6 +139,11 @@ class Told:
             tables={name: dict(rows) for name, rows in self.tables.items()},
             offline_partitions=self.offline_partitions,
         )
+
+    def wait(self, is_new: Callable[[Snapshot], bool], *, seconds: float) -> bool:
+        """Return at once whether it is new; no time passes here."""
+        self.waited.append(seconds)
+        return is_new(self.snapshot())
 
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
         self.asked.append((path, query))

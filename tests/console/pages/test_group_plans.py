@@ -17,11 +17,15 @@ from kafka.structs import OffsetAndMetadata
 
 from brokers.controlplane import audit
 from cli.groups import groups
+from console.monitoring.selectors import Snapshot
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
+from console.queries import live
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.admin import Admin
 from gateway.kafka.groups import Groups
+from tests.builders import live as rows
 from tests.builders import users
+from tests.builders.live import Told
 from tests.cli.data_commands import Shell
 from tests.console import cluster_rows
 from tests.console.group_stage import (
@@ -449,3 +453,27 @@ def test_a_group_whose_members_have_left_is_reset(
 
     assert answer.status_code == 302
     assert stage.committed() == {stage.place(0): 0}
+
+
+def test_page_after_a_reset_waits_for_a_look_that_saw_it(
+    stage: Stage, alice: Client, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reset(mode: str) -> str:
+        answer = applied(alice, seal_in(stage.preview(alice, mode)))
+        assert answer.status_code == 302
+        return alice.get(answer["Location"]).content.decode()
+
+    def seen(_told: Told, is_new: Callable[[Snapshot], bool], *, seconds: float) -> bool:
+        """See the change while the page waits for it."""
+        assert not is_new(told.snapshot()), seconds
+        told.put(rows.pair(stage.group, stage.topic, lag=1))
+        return is_new(told.snapshot())
+
+    stage.commit(4, 2, 0)
+    told.cluster_id = SHOWN
+    told.put(rows.group(stage.group, lag=9), rows.pair(stage.group, stage.topic, lag=9))
+
+    assert "The collector has not seen the change yet" in reset("earliest")
+    assert told.waited == [live.SEEN_SECONDS]
+    monkeypatch.setattr(Told, "wait", seen)
+    assert "The collector has not seen the change yet" not in reset("latest")

@@ -1,5 +1,8 @@
 """What pages know of the brokers."""
 
+from pathlib import Path
+
+from console.monitoring.selectors import Follower, Reach, Snapshot
 from console.queries import live
 from console.queries.live import LiveState
 from tests.builders import live as rows
@@ -48,3 +51,20 @@ def test_tables_of_another_cluster_are_not_shown(told: Told) -> None:
     assert found.is_away
     assert found.snapshot.topics() == {}
     assert CLUSTER_ID in found.reason
+
+
+def test_a_follower_is_waited_for_until_it_has_read_what_is_new(tmp_path: Path) -> None:
+    follower = Follower(Reach(socket=tmp_path / "nothing.sock"))
+    looks: list[str] = []
+
+    def is_new(found: Snapshot) -> bool:
+        looks.append(found.failure)
+        return len(looks) > 1
+
+    try:
+        assert follower.wait(is_new, seconds=60)
+        assert not follower.wait(lambda _found: False, seconds=0)
+    finally:
+        follower.close()
+    # It looked before it waited, and again once the collector had been asked.
+    assert len(looks) == 2
