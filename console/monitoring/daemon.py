@@ -432,6 +432,8 @@ async def finished(work: Callable[[], T]) -> T:
         return await asyncio.shield(doing)
     except asyncio.CancelledError:
         await asyncio.wait({doing})
+        if not doing.cancelled():
+            doing.exception()  # Taken, since no caller is left to hear of it.
         raise
 
 

@@ -1,6 +1,7 @@
 """The collector as it runs: over a real broker, on a real socket, with a mirror that follows it."""
 
 import asyncio
+import gc
 import json
 import math
 import os
@@ -519,3 +520,27 @@ def test_a_file_that_another_program_holds_keeps_nothing_but_history_back(tmp_pa
     asyncio.run(story())
 
     assert not list(tmp_path.glob("*.damaged*"))
+
+
+def test_work_that_fails_after_its_caller_was_cancelled_logs_no_traceback() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(PATIENCE_S)
+        raise ConnectionError("the broker's former port")
+
+    async def story() -> list[dict[str, Any]]:
+        reported: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: reported.append(context))
+        waiting = asyncio.create_task(daemon_module.finished(work))
+        await asyncio.to_thread(begun.wait, PATIENCE_S)
+        waiting.cancel()
+        may_end.set()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert waiting.cancelled()
+        gc.collect()
+        return reported
+
+    assert asyncio.run(story()) == []
