@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -91,17 +91,15 @@ class Stage:
 
     def fill(self, name: str, *, leaves: int) -> None:
         """Let other data take the disk, up to so many bytes."""
-        with (self.folder / name).open("wb") as file:
+        with (self.folder / name).open("wb", buffering=0) as file:
             if leaves:
                 os.posix_fallocate(file.fileno(), 0, self.room().free_bytes - leaves)
                 return
-            block = bytes(MIB)
-            while True:
-                try:
-                    file.write(block)
-                    file.flush()
-                except OSError:
-                    return
+            for size in (MIB, 4096):
+                block = bytes(size)
+                with suppress(OSError):
+                    while True:
+                        file.write(block)
 
     def samsa(self, *arguments: str) -> tuple[int, str]:
         done = subprocess.run(
