@@ -15,7 +15,7 @@ from connectors.sdk.connector import Connector
 from gateway.access import selectors, token_selectors
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
-from gateway.access.operations import OPERATIONS, Kind, Operation
+from gateway.access.operations import Kind, Operation
 from gateway.access.token_selectors import TokenState
 
 USER: Final = "user"
@@ -146,7 +146,7 @@ def _rights_of(author: Author) -> Rights | None:
 
 def _spoken(claim: Claim) -> str:
     on = "all names" if claim.pattern == "*" else claim.pattern
-    return f"{OPERATIONS[claim.operation].verb} on {claim.kind.value} {on}"
+    return needed_rights.in_words(claim.operation, f"{claim.kind.value} {on}")
 
 
 def _stored(claim: Claim) -> dict[str, Any]:

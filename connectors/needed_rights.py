@@ -63,9 +63,21 @@ def missing_right(
     return None
 
 
+def refused(
+    caller: Caller, cluster: str, plugin: type[Connector], config: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the keys that name files which a caller may not use, each with the missing right."""
+    found: dict[str, str] = {}
+    for key, need in _on_files(plugin, config):
+        names = caller.rights.names(need.operation, cluster=cluster, kind=need.kind)
+        if not covers(names, need.pattern):
+            found.setdefault(key, _sentence(need))
+    return found
+
+
 def needs(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
     yield from _on_topics(plugin, config)
-    yield from _on_files(plugin, config)
+    yield from (need for _, need in _on_files(plugin, config))
 
 
 def _on_topics(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
@@ -135,13 +147,14 @@ def _of_output(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[N
         yield Need(operation=Operation.PRODUCE, pattern=pattern)
 
 
-def _on_files(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[Need]:
+def _on_files(plugin: type[Connector], config: Mapping[str, str]) -> Iterator[tuple[str, Need]]:
+    """Yield the keys that name files, each with the right that it needs."""
     for key in plugin.definition():
         if key.files is None:
             continue
         operation = Operation.WRITE_FILES if key.files.is_written else Operation.READ_FILES
         for pattern in _files_of(key, key.files, config.get(key.name, "")):
-            yield Need(operation=operation, pattern=pattern)
+            yield key.name, Need(operation=operation, pattern=pattern)
 
 
 def _files_of(key: Key, files: Files, text: str) -> list[str]:
@@ -156,17 +169,22 @@ def _files_of(key: Key, files: Files, text: str) -> list[str]:
         return []
 
 
+def in_words(operation: Operation, names: str) -> str:
+    """Return an operation on names, after "may"."""
+    verb = OPERATIONS[operation].verb
+    # Of these the verb has the kind in it: read files.
+    return f"{verb.split()[0] if kind_of(operation) is Kind.FILE else f'{verb} on'} {names}"
+
+
 def _sentence(need: Need) -> str:
-    verb, kind = OPERATIONS[need.operation].verb, need.kind.value
+    kind = need.kind.value
     if need.pattern == ANY:
-        return (
-            f"You may not {verb} on all {kind}s, and this config can lead to any of them: name the"
-            f" {kind}s in it, or have an admin give you that right"
-        )
-    which = f"{kind} {need.pattern}"
-    if need.pattern.endswith(ANY):
-        which = f"all {kind}s that begin with {need.pattern[:-1]}"
-    return (
-        f"You may not {verb} on {which}, which this connector would do: name another {kind}, or"
-        " have an admin give you that right"
-    )
+        which = f"all {kind}s"
+        advice = f"and this config can lead to any of them: name the {kind}s in it"
+    else:
+        which = f"{kind} {need.pattern}"
+        if need.pattern.endswith(ANY):
+            which = f"all {kind}s that begin with {need.pattern[:-1]}"
+        advice = f"which this connector would do: name another {kind}"
+    may_not = f"You may not {in_words(need.operation, which)}"
+    return f"{may_not}, {advice}, or have an admin give you that right"

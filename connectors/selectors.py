@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from connectors import framework_keys as keys
-from connectors import models, registry, secret_rights, validation
+from connectors import models, needed_rights, registry, secret_rights, validation
 from connectors.installed_parts import INSTALLED
 from connectors.kept_secrets import filled
 from connectors.references import Allowed
@@ -287,7 +287,11 @@ def judged(
             config,
             components=INSTALLED,
             allowed=allowed(),
-            refused={**lacking, **refused},
+            refused={
+                **needed_rights.refused(caller, cluster, plugin, config),
+                **lacking,
+                **refused,
+            },
             is_deep=is_deep,
         ),
         beyond_rights=tuple(lacking),

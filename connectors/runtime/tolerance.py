@@ -11,7 +11,7 @@ from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Outlet, Ports, TaskSpec
 from connectors.runtime.steps import StepFailed
 from connectors.runtime.task_settings import Errors
-from connectors.runtime.traces import parts, told
+from connectors.runtime.traces import parts
 from connectors.sdk.errors import ConnectorError, RetriableError
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import CLUSTER_DEFAULT, Delivered, NewTopic, Record
@@ -125,16 +125,15 @@ class Tolerance:
             self._ports.log.write(Level.INFO, f"created topic {topic} for dead letters")
 
     def _line(self, failure: StepFailed, raw: Record | None) -> str:
-        topics = self._topics(raw)
+        text, about_record = parts(failure.cause)
         line = (
             f"Error encountered in task {self._spec.connector}-{self._spec.number}. Executing"
             f" stage '{failure.stage.value}' with class '{failure.class_name}',"
-            f" where {_where(raw)}: {told(failure.cause, (), topics)}"
+            f" where {_where(raw)}: {text}"
         )
         if raw is not None and self._errors.has_records_logged:
-            content = f" key={_shown(raw.key)} value={_shown(raw.value)}"
-            line += record_parts.marked(content, topics)
-        return line
+            about_record += f" key={_shown(raw.key)} value={_shown(raw.value)}"
+        return line + record_parts.marked(about_record, self._topics(raw))
 
     def _topics(self, raw: Record | None) -> Collection[str]:
         """Return the topics whose readers may see what is said about a record."""

@@ -318,7 +318,7 @@ class TestOfSomebodyWithFewRights:
         ):
             status, message = said(connect(method, f"/connectors{path}", body))
             assert status == 403
-            assert message.startswith("You may not read files on file theirs/lines")
+            assert message.startswith("You may not read file theirs/lines")
         assert connect.get("/connectors") == []
 
 
