@@ -122,6 +122,9 @@ class FileSource(SourceConnector):
     def alter_offsets(self, parsed: Parsed, offsets: Mapping[str, Place | None]) -> None:
         del parsed
         for place, offset in offsets.items():
+            # By an inode of a user's choice the task would read another file of the folder.
+            if offset is not None and set(offset) - {"position"}:
+                raise ConfigError(f'{place}: give {{"position": N}} alone, the file is at its path')
             position = 0 if offset is None else offset.get("position")
             if not isinstance(position, int) or position < 0:
                 raise ConfigError(f'{place}: give {{"position": N}} with N from 0, not {offset}')

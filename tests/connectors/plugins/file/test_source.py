@@ -180,3 +180,12 @@ def test_only_positions_are_offsets() -> None:
 
     with pytest.raises(ConfigError, match="position"):
         FileSource().alter_offsets({}, {"log": {"line": 4}})
+
+
+def test_an_offset_of_a_user_names_no_inode(files: Path) -> None:
+    other = files / "other"
+    other.write_text("TOPSECRET\n")
+    offset = {"position": 1, "inode": other.stat().st_ino, "head": 0, "head_bytes": 0}
+
+    with pytest.raises(ConfigError, match=r'give \{"position": N\} alone'):
+        FileSource().alter_offsets({}, {"log": offset})
