@@ -1,7 +1,8 @@
 """Holds one consumer group as its coordinator reports it, and its offsets in each topic.
 
 Pure. Knows whether something reads the group: members, or a client that commits without joining,
-as those that assign their own partitions do. Offsets that are set once, by a reset, are no reader.
+as those that assign their own partitions do. Offsets that are set once, by a reset, are no reader,
+and neither are any that are set for a group that had members: its readers join.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ APART_MS: Final = 1_000
 TYPE: Final = 1
 MEMBERS: Final = 4
 REBALANCES: Final = 5
+# The type of the groups whose readers always join.
+CONSUMER: Final = "consumer"
 
 
 class Pair:
@@ -66,7 +69,8 @@ class Group:
     """A group as its coordinator reports it, with its committed offsets."""
 
     __slots__ = (
-        *("_alone", "came_ms", "gone_ms", "has_members", "is_read", "judged_ms", "members"),
+        *("_alone", "_has_joined", "came_ms", "gone_ms", "has_members", "is_read", "judged_ms"),
+        "members",
         *("name", "owned", "owner", "pairs", "rebalances", "row", "rule", "seen_ms", "since_ms"),
         *("verdict", "verdict_ms"),
     )
@@ -89,6 +93,7 @@ class Group:
         self.verdict_ms = 0
         self.since_ms = 0
         self.judged_ms = 0
+        self._has_joined = False  # whether it is known to have had members
         # The latest commits that moved on while the group had no member.
         self._alone: tuple[int, ...] = ()
 
@@ -97,9 +102,11 @@ class Group:
         is_first, before, had_members = not self.row[TYPE], self.is_read, self.has_members
         self.owner, self.row = source[0], row
         self.has_members = bool(row[MEMBERS])
+        if self.has_members or row[REBALANCES] or row[TYPE] == CONSUMER:
+            self._has_joined, self._alone = True, ()
         self.rebalances.take(row[REBALANCES], source, now_ms)
         if self.has_members:
-            self._alone, self.gone_ms = (), 0
+            self.gone_ms = 0
         elif had_members:
             self.came_ms, self.gone_ms = 0, now_ms
         self._settle()
@@ -110,6 +117,8 @@ class Group:
     def take_commit(self, commit_ms: int, now_ms: int) -> bool:
         """Note a commit that moves on without a member; return whether a reader has come."""
         before = self.is_read
+        if self._has_joined:
+            return False
         if not self._alone or commit_ms - self._alone[-1] >= APART_MS:
             self._alone = (*self._alone, commit_ms)[-ALONE:]
         self._settle()

@@ -87,10 +87,9 @@ class Lags:
                 self._weigh(pair, now_ms)
             yield
         for pair in self._due(now_ms):
-            before = (pair.lag, pair.unknown, pair.rule, pair.written_ms, pair.eta, pair.since_ms)
+            before = _shown(pair)
             self._weigh(pair, now_ms)
-            after = (pair.lag, pair.unknown, pair.rule, pair.written_ms, pair.eta, pair.since_ms)
-            if before != after:
+            if _shown(pair) != before:
                 changed.add(pair.group)
             yield
         for name in list(observed.restless):
@@ -105,7 +104,7 @@ class Lags:
         while self._queue and self._queue[0][0] <= now_ms:
             _due_ms, _number, pair = heapq.heappop(self._queue)
             pair.is_queued = False
-            if not self._is_known(pair) or not is_waiting(pair):
+            if not self._is_known(pair) or not (is_waiting(pair) or is_moving(pair)):
                 continue
             if now_ms - pair.looked_ms >= STILL_MS:
                 yield pair
@@ -134,7 +133,7 @@ class Lags:
             self._undated.pop(pair, None)
         pair.looked_ms = now_ms
         pair.owned = self._owned(pair, now_ms) if pair.uncommitted else None
-        if is_waiting(pair):
+        if is_waiting(pair) or is_moving(pair):
             self._queue_up(pair)
         pair.eta = None
         if pair.recent is not None and pair.longer is not None:
@@ -272,9 +271,22 @@ class Lags:
                 self._observed.moved_pairs.add(pair)
 
 
+def _shown(pair: Pair) -> tuple[object, ...]:
+    return (
+        *(pair.lag, pair.unknown, pair.rule, pair.written_ms, pair.eta, pair.since_ms),
+        pair.recent,
+    )
+
+
 def is_waiting(pair: Pair) -> bool:
     """Tell whether something waits, or may wait, so that silence says something."""
     return bool(pair.lag or pair.unknown or pair.uncommitted)
+
+
+def is_moving(pair: Pair) -> bool:
+    """Tell whether a pair has rates, which fall to zero unless it is looked at again."""
+    rates = pair.recent
+    return rates is not None and bool(rates.consumed or rates.produced)
 
 
 def lag_ms(pair: Pair, now_ms: int) -> int | None:

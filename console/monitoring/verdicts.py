@@ -313,13 +313,13 @@ UNASSIGNED: Final[Rule[None]] = Rule(
     key="unassigned",
     verdict=Verdict.UNKNOWN,
     holds=lambda _nothing, _now: True,
-    meaning="The group has members, but they own no partition, and nothing was ever committed.",
+    meaning="The group has members, but they own no partition, and no offset is committed.",
 )
 EMPTY: Final[Rule[None]] = Rule(
     key="empty",
     verdict=Verdict.NO_MEMBERS,
     holds=lambda _nothing, _now: True,
-    meaning="The group has no members, and nothing was ever committed.",
+    meaning="The group has no members, and no offset is committed.",
 )
 EVERY_RULE: Final[tuple[Rule[Any], ...]] = (
     *PARTITION_RULES,

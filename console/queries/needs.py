@@ -478,6 +478,8 @@ def _waiting(row: GroupRow, seconds: float | None) -> str:
 
 
 def _members(row: GroupRow) -> str:
+    if row.verdict_value is Verdict.REBALANCING:
+        return "See in the logs of its members why they join and leave."
     if not row.members:
         return "It has no members: start its consumers, or reset or delete the group."
     members = f"{row.members:,} member{'s' if row.members != 1 else ''}"

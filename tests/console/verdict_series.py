@@ -165,6 +165,20 @@ def reset_while_empty(stage: Stage) -> Iterator[None]:
         yield
 
 
+def set_again_while_empty(stage: Stage) -> Iterator[None]:
+    """Read for two minutes and leave; a script sets the offsets near the end each minute."""
+    stage.join()
+    while True:
+        stage.write(6)
+        if stage.second == 120:
+            stage.join(0)
+        if stage.second < 120 and stage.second % 5 == 0:
+            stage.commit(0, stage.ends[0])
+        elif stage.second > 120 and stage.second % 45 == 0:
+            stage.commit(0, stage.ends[0] - 30)
+        yield
+
+
 def poisoned(stage: Stage) -> Iterator[None]:
     """Commit the same offset again and again from the third minute on."""
     stage.join()
@@ -197,7 +211,7 @@ def producer_stops(stage: Stage) -> Iterator[None]:
     stage.join()
     while True:
         stage.write(30 if stage.second < 200 else 0)
-        if stage.second % 5 == 0:
+        if stage.second % 5 == 0 and stage.committed.get(0) != stage.ends[0]:
             stage.commit(0, stage.ends[0])
         yield
 
@@ -289,6 +303,13 @@ STORIES = {
         says=("it has no members", "nothing reads them"),
         changes=4,
     ),
+    "set-again-while-empty": Story(
+        script=set_again_while_empty,
+        words={10: words("OK"), 120: words("No members"), 235: words("No members", "Stopped")}
+        | {255: words("Stopped")},
+        says=("it has no members", "nothing reads them"),
+        changes=2,
+    ),
     "poisoned": Story(
         script=poisoned,
         words={10: words("OK"), 120: words("OK", "Unknown", "Stalled"), 255: words("Stalled")},
@@ -306,7 +327,12 @@ STORIES = {
         | {700: words("Catching up", "OK"), 780: words("OK")},
         changes=2,
     ),
-    "producer-stops": Story(script=producer_stops, words={10: words("OK")}, changes=0),
+    "producer-stops": Story(
+        script=producer_stops,
+        words={10: words("OK")},
+        says=("it reads 0 records/s while 0 arrive",),
+        changes=0,
+    ),
     "topic-deleted": Story(
         script=topic_deleted, words={10: words("OK"), 200: words("Unknown")}, changes=1
     ),
