@@ -5,7 +5,7 @@ contradiction. Words of one page that exclude each other have no grace.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +25,11 @@ SILENT: Final = "no verdict over a problem"
 ALARM: Final = "alarm without a problem"
 WORDS: Final = "words exclude each other"
 DIFFER: Final = "pages differ"
+NUMBER: Final = "a number is not so"
+# What a page says of a topic, and by how much it may differ from the rates that were seen.
+ARRIVE: Final = re.compile(r"In (\S+) it reads [\d.,]+ records/s while ([\d.,]+) arrive")
+ARRIVE_SHARE: Final = 0.5
+ARRIVE_RECORDS: Final = 1.0
 # Pages are read one after the other: those that differ must do so twice in a row.
 LOOKS_APART: Final = 2
 NEVER_GREEN: Final = re.compile(
@@ -58,6 +63,8 @@ class Note:
     truth: Opinion
     ruling: Ruling
     sight: Sight
+    # The lowest and highest rate of late, of each topic.
+    arrivals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,6 +106,7 @@ class Comparison:
                 *self._against(SCRIPT, note, note.truth),
                 *((WORDS, PAGE, words) for words in exclusions(note.sight)),
                 *((DIFFER, PAGE, words) for words in self._differing(note.group, note.sight)),
+                *((NUMBER, PAGE, words) for words in misstated(note)),
             )
         }
         return self._kept(note, found)
@@ -199,6 +207,18 @@ def excluded(mark: Mark) -> str | None:
         if here and there:
             return f"“{here[0]}” beside “{there[0]}”: {mark.words}"
     return None
+
+
+def misstated(note: Note) -> Iterator[str]:
+    """Yield the rate of arrivals on a group's page, if no minute of late had it."""
+    told = ARRIVE.search(note.sight.words)
+    if told is None or told[1] not in note.arrivals:
+        return
+    least, most = note.arrivals[told[1]]
+    rate = float(told[2].replace(",", ""))
+    low, high = least * (1 - ARRIVE_SHARE), most * (1 + ARRIVE_SHARE)
+    if not low - ARRIVE_RECORDS <= rate <= high + ARRIVE_RECORDS:
+        yield f"{told[0]}; it was {least:.1f} to {most:.1f}"
 
 
 def is_bad(mark: Mark) -> bool:

@@ -22,6 +22,8 @@ FALLING_S: Final = 180.0
 BEHIND_S: Final = 360.0
 BEHIND_SLOWLY_S: Final = 600.0
 REWOUND_S: Final = 300.0
+ARRIVALS_S: Final = 240.0
+MINUTE_S: Final = 60.0
 MEMORY_S: Final = 900.0
 # The sign of a problem, for as long as it may still pass: the judge abstains.
 SIGN_S: Final = 60.0
@@ -100,6 +102,20 @@ def ruling_of(looks: Looks) -> Ruling:
 def remembered(looks: Looks, look: Look) -> list[Look]:
     """Return a history with one more look, without those that no rule reaches back to."""
     return [one for one in looks if one.at_s >= look.at_s - MEMORY_S] + [look]
+
+
+def arrivals_of(looks: Looks) -> dict[str, tuple[float, float]]:
+    """Return the lowest and highest rate a minute had of late, of each topic that was seen."""
+    recent = _window(looks, ARRIVALS_S)
+    if recent is None:
+        return {}
+    found: dict[str, list[float]] = {}
+    for last in recent:
+        minute = [one for one in recent if last.at_s - MINUTE_S <= one.at_s <= last.at_s]
+        if last.at_s - minute[0].at_s >= MINUTE_S * (1 - UNSEEN_SHARE):
+            for topic in {place.topic for place in last.spots}:
+                found.setdefault(topic, []).append(_arrivals(minute, topic))
+    return {topic: (min(rates), max(rates)) for topic, rates in found.items()}
 
 
 # --- the rules --------------------------------------------------------------------------------
@@ -300,13 +316,13 @@ def _mean(waited: Sequence[int]) -> float:
     return sum(waited) / len(waited)
 
 
-def _arrivals(looks: Looks) -> float:
+def _arrivals(looks: Looks, topic: str = "") -> float:
     """Return the records a second that came to partitions seen at both ends of a window."""
     first, last = looks[0], looks[-1]
     grown = (
         spot.end - first.spots[place].end
         for place, spot in last.spots.items()
-        if place in first.spots
+        if place in first.spots and place.topic == (topic or place.topic)
     )
     return max(0, sum(grown)) / (last.at_s - first.at_s)
 

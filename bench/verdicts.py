@@ -25,7 +25,7 @@ from bench.measure import Cell, Table, Unmet
 from bench.verdict_actors import play
 from bench.verdict_calls import WireCalls
 from bench.verdict_comparison import Comparison, Contradiction, Note, kind_of
-from bench.verdict_judge import Look, Opinion, remembered, ruling_of
+from bench.verdict_judge import Look, Opinion, arrivals_of, remembered, ruling_of
 from bench.verdict_pages import ConsolePages, Sight
 from bench.verdict_scripts import SCRIPTS
 from gateway.kafka.errors import KafkaFailure
@@ -126,6 +126,7 @@ class Watch:
             phase=DEMO if phase is None else phase.name,
             truth=Opinion.OPEN if phase is None else phase.truth,
             ruling=ruling_of(looks),
+            arrivals=arrivals_of(looks),
             sight=sight or Sight(listed=None, own=None, in_need=None),
         )
 

@@ -1,5 +1,7 @@
 """What counts as a contradiction between pages, judge and scripts, and from when on."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.verdict_comparison import (
@@ -7,6 +9,7 @@ from bench.verdict_comparison import (
     DIFFER,
     GREEN,
     JUDGE,
+    NUMBER,
     PAGE,
     SCRIPT,
     SILENT,
@@ -89,6 +92,15 @@ def test_words_of_one_page_that_exclude_each_other_have_no_grace(
     colour: str, words: str, kinds: list[str]
 ) -> None:
     assert [one[0] for one in found(note(0, sight(colour, words)))] == kinds
+
+
+@pytest.mark.parametrize(("rate", "kinds"), [("0", [NUMBER]), ("5.0", []), ("12.5", [NUMBER])])
+def test_a_rate_that_no_minute_had_is_found(rate: str, kinds: list[str]) -> None:
+    seen = sight("ok", f"In orders it reads 5.1 records/s while {rate} arrive.")
+
+    noted = replace(note(0, seen), arrivals={"orders": (4.0, 6.0)})
+
+    assert [one[0] for one in found(noted)] == kinds
 
 
 def test_a_green_group_with_a_red_partition_contradicts_itself() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from bench.verdict_judge import Look, Opinion, Spot, remembered, ruling_of
+from bench.verdict_judge import Look, Opinion, Spot, arrivals_of, remembered, ruling_of
 from gateway.kafka.values import Place
 
 EVERY_S = 5
@@ -112,3 +112,17 @@ def test_what_no_rule_reaches_back_to_is_forgotten() -> None:
         looks = remembered(looks, Look(at_s=at_s, members=ONE, spots={}))
 
     assert len(looks) < 200
+
+
+def test_arrivals_are_the_range_of_the_last_minutes() -> None:
+    looks = [
+        Look(
+            at_s=at_s,
+            members=ONE,
+            spots={PLACES[0]: Spot(committed=0, start=0, end=6 * min(at_s, 300), is_owned=True)},
+        )
+        for at_s in range(0, 401, EVERY_S)
+    ]
+
+    assert arrivals_of(looks) == {"orders": (0.0, 6.0)}
+    assert arrivals_of(looks[:10]) == {}
