@@ -40,6 +40,8 @@ class Condition:
     # Why the database refused a change last, and when; empty if it never did.
     last_refusal: str = ""
     last_refusal_at_ms: int = 0
+    # Which other files of the home take no writes, and why; empty if all do.
+    other_files: str = ""
 
     @property
     def is_regressed(self) -> bool:

@@ -210,8 +210,9 @@ TEMPLATES = [
     },
 ]
 
-# How long a writer waits for its turn; transactions take a few milliseconds.
-SQLITE_TIMEOUT_S: Final = 20
+# How long a writer waits for its turn; transactions take a few milliseconds. Somebody waits for the
+# answer, and gives up after ten seconds.
+SQLITE_TIMEOUT_S: Final = 6
 # Connections of one process: its threads, and one to spare.
 POSTGRES_POOL: Final = {"min_size": 0, "max_size": 8, "timeout": 3}
 POSTGRES_CONNECT_TIMEOUT_S: Final = 5

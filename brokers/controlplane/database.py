@@ -59,12 +59,16 @@ def is_postgres() -> bool:
     return connection().vendor == "postgresql"
 
 
-def own_connection(*, lock_timeout_s: float, is_urgent: bool = False) -> BaseDatabaseWrapper:
+def own_connection(
+    *, lock_timeout_s: float, is_urgent: bool = False, of: str = ""
+) -> BaseDatabaseWrapper:
     """Return a connection outside of threads and pools, which is opened on its first use.
+
+    It leads to the control plane's database, or to the one of another alias.
 
     Its statements wait at most this long for a lock; an urgent connection waits for fewer writers.
     """
-    made = connections.create_connection(alias())
+    made = connections.create_connection(of or alias())
     settings: dict[str, Any] = deepcopy(made.settings_dict)
     options = settings["OPTIONS"]
     if made.vendor == "postgresql":
@@ -102,13 +106,18 @@ def is_lock_timeout(error: Exception) -> bool:
     return _state_of(error) == LOCK_NOT_AVAILABLE or LOCKED in str(error)
 
 
-def lock_holder() -> str:
+def blamed(reason: str, here: BaseDatabaseWrapper) -> str:
+    """Return why a lock was not available, with the process that holds it where it is known."""
+    holder = _lock_holder(here) if reason == LOCKED else ""
+    return f"{reason} by {holder}; if that process hangs, stop it" if holder else reason
+
+
+def _lock_holder(here: BaseDatabaseWrapper) -> str:
     """Return the process that holds SQLite's write lock, in words; empty if it is not found.
 
     Writers of this program name themselves in their queue; others, such as a shell or a backup,
     are known to the kernel only.
     """
-    here = connection()
     if here.vendor == "postgresql":
         return ""
     try:

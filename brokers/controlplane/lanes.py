@@ -103,7 +103,7 @@ class Lane:
         # Internal is also what PostgreSQL calls a server that takes no writes, as after a failover.
         except (OperationalError, InterfaceError, InternalError) as error:
             if database.is_lock_timeout(error):
-                raise Busy(_blamed(str(error).strip())) from error
+                raise Busy(database.blamed(str(error).strip(), database.connection())) from error
             _hang_up(database.connection())
             raise ConnectionError(str(error)) from error
 
@@ -133,12 +133,6 @@ class Lanes:
     async def close(self) -> None:
         for lane in (self.liveness, self.feed, self.proposals):
             await lane.close()
-
-
-def _blamed(reason: str) -> str:
-    """Return why a lock was not available, with the process that holds it where it is known."""
-    holder = database.lock_holder() if reason == database.LOCKED else ""
-    return f"{reason} by {holder}; if that process hangs, stop it" if holder else reason
 
 
 def _hang_up(connection: BaseDatabaseWrapper) -> None:

@@ -413,7 +413,7 @@ class Supervisor:
         # The status of a former process no longer holds.
         if said is None or said.pid != agent.pid:
             return ""
-        return said.trouble(monotonic_ms=int(1000 * self._clock.monotonic()))
+        return said.trouble(monotonic_ms=int(1000 * self._clock.monotonic())) or said.other_files
 
     def _of(self, kind: Kind) -> list[Watcher]:
         return [watcher for watcher in self._watchers if watcher.component.kind is kind]

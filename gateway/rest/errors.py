@@ -4,6 +4,7 @@ import logging
 from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.request import Request
@@ -25,6 +26,10 @@ BY_STATUS: Final = {
     415: Code.UNSUPPORTED_TYPE,
     429: Code.TOO_MANY,
 }
+# SQLite's message for a lock that was not available in time.
+LOCKED: Final = "database is locked"
+# When it is worth to try again while the database does not answer.
+RETRY_AFTER_S: Final = 5
 # Report only the first of many errors in one body.
 MAX_MISTAKES: Final = 10
 
@@ -67,9 +72,18 @@ def meant(raised: Exception) -> ApiError | None:
             error = ApiError(Code.TOO_LARGE, "the body is too large: send less in one call")
         case UnreadablePostError():
             error = ApiError(Code.BAD_REQUEST, "the body broke off: send it again")
+        case InterfaceError() | OperationalError():
+            error = ApiError(Code.UNAVAILABLE, _unavailable(raised), retry_after_s=RETRY_AFTER_S)
         case _:
             error = None
     return error
+
+
+def _unavailable(raised: Exception) -> str:
+    """Return that the database is away or locked; its own text may name files of this machine."""
+    log.warning("rest.database_failed reason=%r", str(raised).strip())
+    what = "is locked by another process" if LOCKED in str(raised) else "does not answer"
+    return f"the database {what}: see whether the change was made, and try again"
 
 
 def _of_framework(raised: exceptions.APIException) -> ApiError | None:

@@ -18,6 +18,7 @@ from brokers.cluster import levels
 from brokers.cluster.levels import NAMED
 from brokers.controlplane import selectors, services
 from brokers.controlplane.agent import home, keys
+from brokers.controlplane.agent.files import Files
 from brokers.controlplane.agent.orders import keep_orders
 from brokers.controlplane.agent.processes import watch_process
 from brokers.controlplane.agent.server import AgentServer
@@ -98,7 +99,9 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
             tasks.create_task(membership.run())
             tasks.create_task(_watch_sessions(membership, clock))
             tasks.create_task(keys.keep_keys(store, clock))
-            tasks.create_task(keep_status(store, settings.SAMSA_HOME, clock))
+            files = Files(clock)
+            tasks.create_task(files.run())
+            tasks.create_task(keep_status(store, settings.SAMSA_HOME, clock, files))
             tasks.create_task(keep_proving(store, agent_id))
             tasks.create_task(
                 keep_orders(store, agent_id=agent_id, home=settings.SAMSA_HOME, clock=clock)

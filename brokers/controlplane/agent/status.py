@@ -14,6 +14,7 @@ from brokers import agent_status
 from brokers.agent_status import Condition
 from brokers.clock import Clock
 from brokers.cluster.store import MetadataRegressed
+from brokers.controlplane.agent.files import Files
 from brokers.controlplane.logs import log
 from brokers.controlplane.store import OrmStore
 
@@ -26,13 +27,14 @@ WAITS_AFTER_MS: Final = 5_000
 PROOF_MS: Final = 3_000
 
 
-async def keep_status(store: OrmStore, home: Path, clock: Clock) -> None:
+async def keep_status(store: OrmStore, home: Path, clock: Clock, files: Files) -> None:
     """Write the status once a second; remove it at the end."""
     try:
         while True:
             try:
+                told = condition_of(store, clock, other_files=files.trouble)
                 # A disk that hangs must delay only this.
-                await asyncio.to_thread(agent_status.write, home, condition_of(store, clock))
+                await asyncio.to_thread(agent_status.write, home, told)
             except OSError as error:
                 log.limited("status.not_written", error=str(error))
             await asyncio.sleep(EVERY_S)
@@ -50,7 +52,7 @@ async def keep_proving(store: OrmStore, agent_id: str) -> None:
                 await store.prove(agent_id=agent_id)
 
 
-def condition_of(store: OrmStore, clock: Clock) -> Condition:
+def condition_of(store: OrmStore, clock: Clock, *, other_files: str = "") -> Condition:
     name, message = agent_status.WELL, ""
     writes = store.writes
     if store.regressed is not None:
@@ -74,4 +76,5 @@ def condition_of(store: OrmStore, clock: Clock) -> Condition:
         oldest_write_ms=writes.oldest_ms,
         last_refusal=writes.last_refusal,
         last_refusal_at_ms=writes.last_refusal_at_ms,
+        other_files=other_files,
     )

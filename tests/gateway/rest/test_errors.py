@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
 
@@ -33,6 +34,8 @@ from gateway.rest.errors import MAX_MISTAKES, handler, mistakes
         (Http404(), 404, 404),
         (RequestDataTooBig(), 413, 413),
         (UnreadablePostError(), 400, 400),
+        (OperationalError("database is locked"), 503, 503),
+        (InterfaceError("connection already closed"), 503, 503),
         (ZeroDivisionError(), 500, 500),
     ],
 )
@@ -47,6 +50,16 @@ def test_each_error_has_its_code(raised: Exception, status: int, code: int) -> N
 
 def test_a_fault_of_ours_tells_nothing_of_itself() -> None:
     assert "secret" not in handler(RuntimeError("secret"), {}).data["message"]
+
+
+def test_a_locked_database_is_named_without_its_path() -> None:
+    raised = OperationalError("database is locked: waited 6 s for /somewhere/connect.db-writer")
+
+    answer = handler(raised, {})
+
+    assert answer["Retry-After"] == "5"
+    assert answer.data["message"].startswith("the database is locked by another process")
+    assert "/" not in answer.data["message"]
 
 
 def test_who_should_wait_is_told_how_long() -> None:

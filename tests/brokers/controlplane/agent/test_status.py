@@ -3,6 +3,8 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from brokers.cluster.store import MetadataRegressed
 from tests.brokers.controlplane.host import AGENT_ID, Host, new_cluster, running_host
 
 from brokers import agent_status  # isort: skip
+from brokers.controlplane.agent.files import Files, refusal  # isort: skip
 from brokers.controlplane.agent.status import (  # isort: skip
     AWAY_AFTER_MS,
     WAITS_AFTER_MS,
@@ -61,7 +64,7 @@ def test_an_agent_says_how_its_database_is(database: str, state: str, words: str
 
 def test_a_status_is_there_while_the_agent_runs(database: str, tmp_path: Path) -> None:
     async def story(host: Host, clock: ManualClock) -> None:
-        keeping = asyncio.create_task(keep_status(host.store, tmp_path, clock))
+        keeping = asyncio.create_task(keep_status(host.store, tmp_path, clock, Files(clock)))
         async with asyncio.timeout(10):
             # It is written by a thread, which tells nobody.
             while agent_status.read(tmp_path) is None:  # noqa: ASYNC110
@@ -88,6 +91,20 @@ sys.stdin.read()
 """
 
 
+@contextmanager
+def locked(file: str | Path) -> Iterator[int]:
+    """Hold the lock of a SQLite file in another process; yield its id."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD_THE_LOCK, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        yield holder.pid
+
+
 def test_an_agent_says_that_another_process_locks_its_database(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,14 +114,7 @@ def test_an_agent_says_that_another_process_locks_its_database(
     async def story() -> None:
         async with running_host(cluster_id, clock=clock) as host:
             await host.store.prove(agent_id=AGENT_ID)
-            holder = subprocess.Popen(  # noqa: ASYNC220
-                [sys.executable, "-c", HOLD_THE_LOCK, connection().settings_dict["NAME"]],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-            with holder:
-                assert holder.stdout is not None
-                holder.stdout.readline()
+            with locked(connection().settings_dict["NAME"]) as pid:
                 # Nobody changes anything, and pages could still be read.
                 with pytest.raises(ConnectionError):
                     await host.store.prove(agent_id=AGENT_ID)
@@ -114,9 +124,9 @@ def test_an_agent_says_that_another_process_locks_its_database(
                 told = condition_of(host.store, clock)
 
                 assert told.condition == agent_status.CHANGES_WAIT
-                locked = f"database is locked by process {holder.pid}"
-                assert f"no change for 6 s: {locked}" in told.message
-                assert (told.oldest_write_ms, told.last_refusal[: len(locked)]) == (6_000, locked)
+                held = f"database is locked by process {pid}"
+                assert f"no change for 6 s: {held}" in told.message
+                assert (told.oldest_write_ms, told.last_refusal[: len(held)]) == (6_000, held)
             await host.store.prove(agent_id=AGENT_ID)
             assert condition_of(host.store, clock).condition == agent_status.WELL
 
@@ -126,3 +136,27 @@ def test_an_agent_says_that_another_process_locks_its_database(
 
 def read_nothing() -> None:
     pass
+
+
+def test_an_agent_says_which_other_file_of_its_home_is_locked(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("brokers.controlplane.agent.files.LOCK_S", 0.1)
+    clock = ManualClock()
+    files = Files(clock)
+
+    def look(alias: str) -> None:
+        files.take(alias, refusal(alias), began=clock.monotonic())
+
+    with locked(tmp_path / "web.db") as pid:
+        look("default")
+        assert files.trouble == ""
+        clock.advance(6_000)
+        look("default")
+        look("connect")
+
+        assert files.trouble.startswith(
+            f"web.db takes no writes for 6 s: database is locked by process {pid}"
+        )
+    look("default")
+    assert files.trouble == ""
