@@ -217,8 +217,9 @@ class Watcher:
         self._heard_at = self._clock.monotonic()
 
     def end_silent(self) -> None:
-        """Kill a process that hangs; another one starts."""
-        if self._child is not None and self.state is State.HEALTHY:
+        """Kill a process that hangs, once; another one starts when the kernel has ended it."""
+        is_killed = bool(self._killed_because)
+        if self._child is not None and self.state is State.HEALTHY and not is_killed:
             seconds = f"{self.silent_seconds:.0f} s"
             self._killed_because = f"was killed after {seconds} without a sign of life"
             self._news("component.silent", f"gives no sign of life for {seconds}: it is killed")
