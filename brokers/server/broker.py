@@ -338,7 +338,8 @@ class Broker:
             self._log_dir.save_producer_ids()
         except LogDirFailed as failure:
             self.fail(failure)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+            message = "the disk of this broker's log dir has failed"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, message) from failure
 
     def _make_way(self) -> None:
         """Give up the reserve on the disk, if it is full, for the next try of what was refused."""

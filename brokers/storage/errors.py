@@ -63,17 +63,28 @@ class LogDirFailed(StorageError):
         self.cause = cause
 
 
-class OutOfSpace(KafkaError):
-    """The disk is full; a partial write was cut back, so the log is as it was before.
+class Refused(KafkaError):
+    """Something that a write needs is not there for now; the log is as it was before.
 
-    Its code is retriable: a client that waits for retention or an operator succeeds later.
+    Its code is retriable: a client that waits for retention or an operator succeeds later. The
+    message is for clients, which are not told where the broker keeps its files; its log is.
     """
 
-    def __init__(self, path: str, operation: str) -> None:
-        message = f"no space left on the disk for {operation} of {path}"
+    def __init__(self, message: str, path: str, operation: str) -> None:
         super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
         self.path = path
         self.operation = operation
+
+    def __str__(self) -> str:
+        place = f": {self.operation} of {self.path}" if self.path else ""
+        return super().__str__() + place
+
+
+class OutOfSpace(Refused):
+    """The disk is full; a partial write was cut back."""
+
+    def __init__(self, path: str, operation: str) -> None:
+        super().__init__("no space left on the broker's disk", path, operation)
 
 
 class DiskNearlyFull(OutOfSpace):
@@ -93,18 +104,14 @@ class NotWritable(OutOfSpace):
 
     def __init__(self, path: str, operation: str, cause: OSError) -> None:
         super().__init__(path, operation)
-        self.message = f"no permission for {operation} of {path}: {cause.strerror}"
-        self.args = (self.message,)
+        self.message = f"the broker has no permission to write: {cause.strerror}"
 
 
-class TooManyOpenFiles(KafkaError):
-    """Too many files are open to open another; retriable, and the disk is not at fault."""
+class TooManyOpenFiles(Refused):
+    """Too many files are open to open another; the disk is not at fault."""
 
     def __init__(self, path: str, operation: str) -> None:
-        message = f"too many open files for {operation} of {path}"
-        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
-        self.path = path
-        self.operation = operation
+        super().__init__("the broker has too many open files", path, operation)
 
 
 class OffsetOutOfRange(KafkaError):

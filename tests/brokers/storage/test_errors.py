@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from brokers.protocol.errors import ErrorCode
+from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.storage.errors import (
     LogBusy,
     LogDirFailed,
@@ -42,7 +42,16 @@ def test_a_dir_that_may_not_be_written_is_an_answer_that_clients_retry(number: i
 
     assert isinstance(error, NotWritable)
     assert error.code.retriable
-    assert str(error).endswith("no permission for roll of /d/t-0/0.log: not allowed")
+    assert str(error).endswith("no permission to write: not allowed: roll of /d/t-0/0.log")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS])
+def test_clients_are_not_told_where_the_broker_keeps_its_files(number: int) -> None:
+    error = write_failed("/d/t-0/0.log", "append", OSError(number, "refused"))
+
+    assert isinstance(error, KafkaError)
+    assert "/d/" not in error.message
+    assert "append of /d/t-0/0.log" in str(error)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENODEV, errno.EBADF])
