@@ -6,6 +6,7 @@ import click
 
 from cli.bootstrap import reaches_cluster
 from cli.config_edits import checked_edits, edit_options, show_plan
+from cli.durability import warn_of_lone_copy
 from cli.output import Column, Form, output_option, say, show_json, show_table
 from cli.topics import dry_run_option
 from gateway.kafka.admin import Admin
@@ -38,7 +39,10 @@ def describe(
     form: Form,
 ) -> None:
     """Show what is set for a topic or a broker: all of it, or the KEYs named."""
-    everything = Admin(connection).configs(ResourceKind(kind), name)
+    admin = Admin(connection)
+    everything = admin.configs(ResourceKind(kind), name)
+    if kind == ResourceKind.TOPIC.value:
+        warn_of_lone_copy(admin.describe([name])[0], everything)
     for key in keys:
         if key not in {config.key for config in everything}:
             words = f"a {kind} has no such config"
@@ -88,6 +92,8 @@ def alter(
     plan = checked_edits(admin, resource, name, edits)
     if not is_dry_run:
         admin.alter_configs(resource, name, edits)
+        if resource is ResourceKind.TOPIC:
+            warn_of_lone_copy(admin.describe([name])[0], admin.configs(resource, name))
     if form is Form.JSON:
         steps = [step.json() for step in plan]
         show_json({"kind": kind, "name": name, "configs": steps, "dry_run": is_dry_run})

@@ -12,6 +12,7 @@ import click
 
 from cli.bootstrap import reaches_cluster, split_pair
 from cli.config_edits import checked_edits, edit_options, show_plan
+from cli.durability import KEY, REPLICATED, is_lone_copy, say_warning, warn_of_lone_copy
 from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
@@ -129,6 +130,12 @@ def create(
         if form is Form.TABLE:
             verb = "Would create" if is_dry_run else "Created"
             say(f"{verb} topic {name}." if is_new else f"Topic {name} exists already.")
+        if is_new and settings.get(KEY) == REPLICATED:
+            replicas = replication_factor or 0
+            if not is_dry_run:
+                replicas = admin.describe([name])[0].replication_factor
+            if is_lone_copy(settings[KEY], replicas):
+                say_warning(name)
     if form is Form.JSON:
         show_json(done)
 
@@ -144,6 +151,7 @@ def describe(*, connection: Connection, names: tuple[str, ...], form: Form) -> N
     for topic in admin.describe(names):
         configs = [c for c in admin.configs(ResourceKind.TOPIC, topic.name) if is_set_on_topic(c)]
         found.append((topic, configs, offsets_of(admin, topic)))
+        warn_of_lone_copy(topic, configs)
     if form is Form.JSON:
         show_json([topic_json(*described) for described in found])
         return
@@ -189,6 +197,7 @@ def alter(
             admin.add_partitions(name, partitions)
         if edits:
             admin.alter_configs(ResourceKind.TOPIC, name, edits)
+            warn_of_lone_copy(before, admin.configs(ResourceKind.TOPIC, name))
     total = partitions or len(before.partitions)
     if form is Form.JSON:
         show_json(

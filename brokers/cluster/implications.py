@@ -17,10 +17,19 @@ from brokers.cluster.topic_configs import Durability, TopicValues
 from brokers.cluster.topic_names import KEPT_INSIDE
 
 NO_LIMIT: Final = -1
+LONE_COPY: Final = (
+    "samsa.durability is replicated and each partition has one replica: an acknowledged record is"
+    " in the memory of one machine only, and a power failure loses it if it is not on the disk yet."
+)
 
 
-def implications_of(view: View, record: ChangeRecord) -> tuple[str, ...]:
-    """Return the consequences of a record; the view must not include it yet."""
+def implications_of(
+    view: View, record: ChangeRecord, *, created: TopicCreated | None = None
+) -> tuple[str, ...]:
+    """Return the consequences of a record; the view must not include it yet.
+
+    `created` is the topic that the same change creates.
+    """
     match record:
         case TopicCreated():
             return tuple(_of_creation(record))
@@ -29,7 +38,7 @@ def implications_of(view: View, record: ChangeRecord) -> tuple[str, ...]:
         case TopicRemoved():
             return tuple(_of_deletion(view, record))
         case ConfigsChanged(resource_type=ResourceType.TOPIC):
-            return tuple(_of_topic_configs(view, record))
+            return tuple(_of_topic_configs(view, record, created))
         case ConfigsChanged():
             return tuple(_of_broker_configs(record))
         case _:
@@ -91,10 +100,22 @@ def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
         yield f"What is set for it is lost: {', '.join(sorted(configs))}."
 
 
-def _of_topic_configs(view: View, record: ConfigsChanged) -> Iterator[str]:
+def is_lone_copy(values: TopicValues, replicas: int) -> bool:
+    """Tell whether records are acknowledged when the memory of one machine has them."""
+    return values.durability is Durability.REPLICATED and replicas == 1
+
+
+def _of_topic_configs(
+    view: View, record: ConfigsChanged, created: TopicCreated | None
+) -> Iterator[str]:
     topic = view.topic(record.name)
+    after = topic_configs.values(
+        topic_configs.effective(dict(record.configs), view.configs_of(ResourceType.BROKER, ""))
+    )
     if topic is None:
         # Part of the creation: there was nothing before.
+        if created is not None and is_lone_copy(after, len(created.partitions[0].replicas)):
+            yield LONE_COPY
         return
     if kept := KEPT_INSIDE.get(topic.name):
         yield (
@@ -102,9 +123,6 @@ def _of_topic_configs(view: View, record: ConfigsChanged) -> Iterator[str]:
             " being compacted is lost to all of them."
         )
     before = _values(view, topic.name)
-    after = topic_configs.values(
-        topic_configs.effective(dict(record.configs), view.configs_of(ResourceType.BROKER, ""))
-    )
     yield from _of_retention(before, after)
     yield from _of_cleanup(before, after)
     yield from _of_producers(topic, before, after)
@@ -172,8 +190,10 @@ def _of_producers(topic: Topic, before: TopicValues, after: TopicValues) -> Iter
         )
     if after.durability is Durability.REPLICATED and before.durability is not Durability.REPLICATED:
         yield (
-            "An acknowledged record need not be on a disk any more: a power failure that meets all"
-            " replicas at once loses it."
+            LONE_COPY
+            if is_lone_copy(after, factor)
+            else "An acknowledged record need not be on a disk any more: a power failure that meets"
+            " all replicas at once loses it."
         )
 
 

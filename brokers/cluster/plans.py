@@ -197,7 +197,12 @@ def _moved_in_words(each: Moved, causes: Mapping[int, str]) -> str:
 
 
 def _step(view: View, action: Action, decision: Decision) -> Step:
-    sentences = [s for record in decision.records for s in implications_of(view, record)]
+    created = next((each for each in decision.records if isinstance(each, TopicCreated)), None)
+    sentences = [
+        sentence
+        for record in decision.records
+        for sentence in implications_of(view, record, created=created)
+    ]
     return Step(
         asked=action,
         call=_fixed(action, decision.records),

@@ -9,6 +9,7 @@ from typing import Final
 
 from brokers.cluster import broker_configs, topic_configs
 from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType
+from brokers.cluster.implications import LONE_COPY, is_lone_copy
 from brokers.cluster.topic_configs import Durability, TopicValues
 from console import durations, quantities
 
@@ -265,7 +266,12 @@ def _flush_while_synced(values: TopicValues, _replication: int) -> str:
     )
 
 
+def _lone_copy(values: TopicValues, replication: int) -> str:
+    return LONE_COPY if is_lone_copy(values, replication) else ""
+
+
 RULES: Final = (
+    Rule(keys=("samsa.durability",), says=_lone_copy, state="warn", word="One copy"),
     Rule(
         keys=("min.insync.replicas",), says=_too_few_replicas, state="warn", word="Refuses writes"
     ),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cli.configs import configs
 from cli.produce import produce
 from cli.topics import topics
 from tests.cli.data_commands import Shell, shell
@@ -48,6 +49,28 @@ def test_a_topic_is_created_with_what_was_asked_for(sh: Shell) -> None:
     [described] = sh.json(topics, "describe", "made")
     assert len(described["partitions"]) == 2
     assert described["configs"] == {"retention.ms": "1000"}
+
+
+def test_a_topic_whose_only_copy_may_be_lost_is_warned_of(sh: Shell) -> None:
+    key = "samsa.durability"
+    warned = [
+        sh.run(topics, "create", "lone", "-c", f"{key}=replicated"),
+        sh.run(topics, "create", "alone", "-r", "1", "-c", f"{key}=replicated", "--dry-run"),
+        sh.run(topics, "describe", "lone"),
+        sh.run(topics, "alter", "lone", "--set", "retention.ms=1000"),
+        sh.run(configs, "describe", "topic", "lone"),
+        sh.run(configs, "alter", "topic", "lone", "--set", "retention.ms=2000"),
+    ]
+    silent = [
+        sh.run(configs, "alter", "topic", "lone", "--set", f"{key}=synced"),
+        sh.run(topics, "describe", "lone"),
+        sh.run(topics, "describe", "orders"),
+    ]
+
+    for ran in warned:
+        assert "one replica and samsa.durability=replicated" in ran.stderr, ran
+    assert [ran.stderr for ran in silent] == ["", "", ""]
+    sh.run(topics, "delete", "lone", "--yes")
 
 
 def test_a_topic_that_exists_is_a_conflict_unless_that_was_foreseen(sh: Shell) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from brokers.cluster import levels, plan_commands
 from brokers.cluster.image import ResourceType
-from brokers.cluster.implications import moved_share
+from brokers.cluster.implications import LONE_COPY, moved_share
 from brokers.cluster.plans import MAX_STEPS, Plan, Step
 from brokers.cluster.proposals import (
     Action,
@@ -106,7 +106,10 @@ def test_a_deletion_tells_what_is_lost() -> None:
         ({"cleanup.policy": "compact"}, "no longer deleted by age or size"),
         ({"max.message.bytes": "1000"}, "batches above 1000 bytes are refused"),
         ({"message.timestamp.type": "LogAppendTime"}, "carry the broker's time"),
-        ({"samsa.durability": "replicated"}, "need not be on a disk any more"),
+        (
+            {"samsa.durability": "replicated"},
+            "one replica: an acknowledged record is in",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )
@@ -114,6 +117,15 @@ def test_a_config_tells_what_follows_from_it(edits: dict[str, str], sentence: st
     action = topic_configs(*(ConfigEdit(key=k, value=v) for k, v in edits.items()))
 
     assert sentence in told(action)
+
+
+def test_a_creation_tells_that_its_only_copy_may_be_lost() -> None:
+    def creation(durability: str) -> str:
+        configs = (("samsa.durability", durability),)
+        return told(CreateTopic(name="lone", replication_factor=1, configs=configs))
+
+    assert LONE_COPY in creation("replicated")
+    assert LONE_COPY not in creation("synced")
 
 
 def test_a_longer_retention_loses_nothing_and_says_nothing() -> None:

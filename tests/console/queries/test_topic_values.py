@@ -93,3 +93,12 @@ def test_a_value_of_all_brokers_counts_as_the_topics_own() -> None:
     found = said({}, wide={"log.retention.ms": "60000"})
 
     assert "retention.ms (1 min) has no effect before" in found[0].sentence
+
+
+def test_the_only_copy_of_a_record_that_need_not_be_on_a_disk_is_warned_of() -> None:
+    def words(durability: str, replication: int) -> list[str]:
+        found = said({"samsa.durability": durability}, replication=replication)
+        return [each.word for each in found]
+
+    assert "One copy" in words("replicated", 1)
+    assert "One copy" not in words("replicated", 2) + words("synced", 1) + words("auto", 1)
