@@ -286,7 +286,7 @@ def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
 def _sentence(row: GroupRow, at_ms: int) -> str:
     """Return how far a group is behind, and whether it will catch up."""
     if not row.lag:
-        if row.uncommitted:
+        if row.at_most:
             return "How far it is behind is not known: it has not committed"
         if row.unknown:
             return "How far it is behind is not known"

@@ -49,6 +49,8 @@ MARKS: Final[Mapping[Verdict, Mark]] = MappingProxyType(
 REASONS: Final[Mapping[str, Mark]] = MappingProxyType(
     {rule.key: replace(MARKS[rule.verdict], meaning=rule.meaning) for rule in EVERY_RULE}
 )
+# A group that starts rebalances about once for each of its first members.
+STARTS: Final = 2
 RECENT_MIN: Final = REBALANCED_MS // 60_000
 NEVER: Final = "does not catch up"
 KEEPS_UP: Final = "keeps up"
@@ -79,13 +81,13 @@ def since_of(row: LagRow) -> datetime | None:
 def lag_seconds(row: LagRow, at_ms: int) -> float | None:
     """Return the age of the oldest unread record; None if it is unknown."""
     if not row.lag:
-        return None if row.unknown or row.uncommitted else 0.0
+        return None if row.unknown or row.at_most else 0.0
     return max(0, at_ms - row.oldest_ms) / 1000 if row.oldest_ms else None
 
 
 def lag_words(row: LagRow) -> str:
     """Return how many records wait, with what bounds the number where it is not known."""
-    if row.uncommitted:
+    if row.at_most:
         most = row.lag + row.at_most
         return f"{row.lag:,} to {most:,}" if row.lag else f"up to {most:,}"
     return f"≥ {row.lag:,}" if row.unknown else f"{row.lag:,}"
@@ -100,7 +102,7 @@ def eta_words(row: LagRow, seconds: float | None) -> str:
         return KEEPS_UP
     if verdict is Verdict.FALLING_BEHIND or (verdict in LATE and row.eta_low_s is None):
         return NEVER
-    if row.eta_low_s is None:
+    if row.eta_low_s is None or verdict is Verdict.UNKNOWN:
         return NOT_KNOWN
     if row.eta_high_s is None:
         return f"{durations.at_least(row.eta_low_s)} at best"
@@ -109,10 +111,10 @@ def eta_words(row: LagRow, seconds: float | None) -> str:
 
 def owned_words(row: GroupRow) -> str:
     """Return what bounds the lag of partitions that are owned without a commit, if any are."""
-    if not row.uncommitted:
+    if not row.at_most:
         return ""
     rest = row.owned - row.uncommitted
-    have = "has" if rest == 1 else "have"
+    have = "has" if 1 in {rest, row.owned} else "have"
     partitions = "partition" if row.owned == 1 else "partitions"
     records = f"up to {row.at_most:,} record{'' if row.at_most == 1 else 's'}"
     return (
@@ -123,8 +125,7 @@ def owned_words(row: GroupRow) -> str:
 
 
 def rebalance_words(row: GroupRow) -> str:
-    """Return how often a group has rebalanced lately; empty if it has not."""
-    if not row.recent_rebalances:
+    """Return how often a group has rebalanced lately; empty if no more often than a start takes."""
+    if row.recent_rebalances <= STARTS:
         return ""
-    times = "once" if row.recent_rebalances == 1 else f"{row.recent_rebalances:,} times"
-    return f"It rebalanced {times} in the last {RECENT_MIN} min."
+    return f"It rebalanced {row.recent_rebalances:,} times in the last {RECENT_MIN} min."

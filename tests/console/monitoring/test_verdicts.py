@@ -110,11 +110,13 @@ def test_offsets_that_are_set_while_nothing_reads_are_no_progress() -> None:
     assert verdict is Verdict.NO_MEMBERS
 
     history.commit(0, committed=300, commit_ms=T0 + 2 * minutes, is_reading=False)
-    history.look(0, committed=300, commit_ms=T0 + 2 * minutes, end=500, now_ms=T0 + 4 * minutes)
+    history.look(0, committed=300, commit_ms=T0 + 2 * minutes, end=500, now_ms=T0 + 2 * minutes)
 
     evidence = history.evidence(0, reader=gone)
     assert (evidence.progress_ms, evidence.pause_ms) == (T0, 0)
-    assert judge(evidence, T0 + 4 * minutes).key == "unread"
+    # Other records wait since then.
+    assert judge(evidence, T0 + 4 * minutes).key == "no members"
+    assert judge(evidence, T0 + 5 * minutes).key == "unread"
 
 
 def test_a_group_that_commits_the_same_offset_again_is_stalled() -> None:

@@ -7,7 +7,8 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.builders import connectors
+from gateway.access.operations import Kind, Operation
+from tests.builders import connectors, users
 from tests.builders import live as rows
 from tests.builders.live import Told
 from tests.console import cluster_rows
@@ -244,3 +245,19 @@ def test_what_just_happened_has_its_time(alice: Client) -> None:
 
 def test_only_reading_is_allowed(alice: Client) -> None:
     assert alice.post("/").status_code == 405
+
+
+def test_user_without_groups_does_not_read_that_every_group_keeps_up(
+    client: Client, told: Told
+) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("billing", verdict="stopped", lag=9))
+    user = users.user("tim", role=None)
+    users.grant(user, Operation.VIEW, kind=Kind.TOPIC, pattern="walk-*")
+    client.force_login(user)
+
+    page = client.get("/").content.decode()
+
+    assert "Nothing that you may see needs attention" in page
+    assert "Groups: you may see none." in page
+    assert "keeps up" not in page
