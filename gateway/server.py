@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from gateway import home, log_lines
+from gateway import home, log_lines, memory
 from gateway.addresses import Network, NotAnAddress, networks
 from gateway.admission import MAX_CONNECTIONS, MAX_PER_ADDRESS, Admission
 from gateway.exposure import refusal
@@ -279,6 +279,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._program = program
         self._own_socket = own_socket
+        self._trimming: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -288,6 +289,8 @@ class Server(uvicorn.Server):
                 self._protocol, sock=private(self._own_socket), backlog=OWN_BACKLOG
             )
             self.servers.append(own)
+        memory.settle()
+        self._trimming = asyncio.create_task(memory.trim_often())
         self._program.begin()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -295,6 +298,8 @@ class Server(uvicorn.Server):
         await self._program.said()
         await super().shutdown(sockets)
         await self._program.close()
+        if self._trimming is not None:
+            self._trimming.cancel()
         if self._own_socket is not None:
             self._own_socket.unlink(missing_ok=True)
 
