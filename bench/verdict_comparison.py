@@ -20,6 +20,8 @@ GRACE_S: Final = {
     (SCRIPT, Opinion.PROBLEM): 300.0,
     (SCRIPT, Opinion.FINE): 180.0,
 }
+# How long they must differ: the page may know of a change before the judge, as well.
+LASTS_S: Final = {JUDGE: 60.0, SCRIPT: 0.0}
 GREEN: Final = "green over a problem"
 SILENT: Final = "no verdict over a problem"
 ALARM: Final = "alarm without a problem"
@@ -89,6 +91,7 @@ class Comparison:
     lasting: dict[tuple[str, str, str], Contradiction] = field(default_factory=dict)
     # Per witness and group: its opinion, and since when it has it.
     _since: dict[tuple[str, str], tuple[Opinion, float]] = field(default_factory=dict)
+    _differing_since: dict[tuple[str, str], float] = field(default_factory=dict)
     _apart: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -133,11 +136,13 @@ class Comparison:
         if before is not opinion:
             since_s = note.at_s
             self._since[witness, note.group] = (opinion, since_s)
-        grace_s = GRACE_S.get((witness, opinion))
-        if grace_s is None or note.at_s - since_s < grace_s:
-            return
         kind = kind_of(opinion, note.sight)
-        if kind is not None:
+        if kind is None:
+            self._differing_since.pop((witness, note.group), None)
+            return
+        differing_s = note.at_s - self._differing_since.setdefault((witness, note.group), note.at_s)
+        grace_s = GRACE_S[witness, opinion]
+        if note.at_s - since_s >= grace_s and differing_s >= LASTS_S[witness]:
             yield kind, witness, note.sight.words
 
     def _differing(self, group: str, sight: Sight) -> Iterator[str]:

@@ -62,6 +62,14 @@ def test_an_alarm_that_stays_without_a_problem_is_found_by_judge_and_script() ->
     assert found(*notes) == [(ALARM, JUDGE, 180, 180), (ALARM, SCRIPT, 180, 180)]
 
 
+def test_a_page_may_know_the_end_of_a_problem_before_the_judge() -> None:
+    colours = {0: "bad", 200: "bad", 220: "ok", 260: "ok"}
+    notes = [note(at_s, sight(colour), judged=PROBLEM) for at_s, colour in colours.items()]
+
+    assert found(*notes) == []
+    assert found(*notes, note(280, sight("ok"), judged=PROBLEM)) == [(GREEN, JUDGE, 280, 280)]
+
+
 def test_an_opinion_that_changes_has_its_grace_again() -> None:
     notes = [
         note(at_s, sight("bad"), judged=OPEN if at_s == 100 else FINE) for at_s in (0, 100, 200)
