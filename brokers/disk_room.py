@@ -80,7 +80,7 @@ def room_at(place: str | int | os.PathLike[str]) -> Room:
 
 
 def give_up_reserve(folder: str | os.PathLike[str]) -> None:
-    """Remove the reserve in a folder if the disk is full: to be called where a write has failed."""
+    """Remove the reserve in a folder if the disk is full, for a write that needs the room."""
     with suppress(OSError):
         room = room_at(folder)
         if room.free_bytes < room.give_up_floor:
