@@ -30,7 +30,7 @@ from brokers.server.client import (
     Client,
 )
 from brokers.server.dispatch import Dispatch
-from brokers.server.frame_room import ABANDONED_SECONDS, FrameRoom, is_abandoned
+from brokers.server.frame_room import ABANDONED_SECONDS, GAVE_WAY, FrameRoom, is_abandoned
 from brokers.server.logs import Log
 from brokers.server.metrics import Metrics
 from brokers.server.output import JOINED_BYTES
@@ -49,6 +49,10 @@ ACCEPTS_PER_TURN: Final = 32
 # How often connections are checked for being idle, and how many in one turn of the loop.
 SWEEP_SECONDS: Final = 5.0
 SWEPT_PER_TURN: Final = 500
+# If there is no place for a connection, one that has sent no whole request for so long gives way:
+# clients send their first one at once. Of so many, at most, the one that is silent for longest.
+WORDLESS_SECONDS: Final = 5.0
+WORDLESS_TRIED: Final = 256
 # How long to accept no connections if there is no descriptor, not even the spare one.
 FULL_SECONDS: Final = 1.0
 
@@ -242,6 +246,8 @@ class Listener:
 
     def _admit(self, sock: socket.socket, host: str, port: int) -> None:
         limits = self._limits
+        if len(self.clients) >= limits.max_connections:
+            self._end_wordless()
         here = self._by_address.get(host, 0)
         if len(self.clients) >= limits.max_connections or here >= limits.max_connections_per_ip:
             sock.close()
@@ -277,6 +283,18 @@ class Listener:
         self.metrics.connections += 1
         self.metrics.connections_opened += 1
         client.start(self.now())
+
+    def _end_wordless(self) -> None:
+        """Close a connection that was opened and not used, if there is one."""
+        now = self.now()
+        wordless = [
+            client
+            for client in islice(self.clients, WORDLESS_TRIED)
+            if not client.requests and now - client.last_active > WORDLESS_SECONDS
+        ]
+        if wordless:
+            oldest = min(wordless, key=lambda client: client.last_active)
+            oldest.close(GAVE_WAY, detail="it sent no request, and others wait for its place")
 
     def _refuse_one(self, error: OSError) -> None:
         """Accept a peer with the spare descriptor and close it at once; none other is left."""

@@ -19,7 +19,7 @@ from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from brokers.server.call import Call
 from brokers.server.client import MAX_OUTPUT_BYTES
 from brokers.server.context import Context
-from brokers.server.listener import BindFailed
+from brokers.server.listener import WORDLESS_SECONDS, BindFailed
 from tests.fakes.listener import (
     HOST,
     ByteClient,
@@ -347,6 +347,28 @@ def no_descriptor_left() -> Iterator[None]:
         for fd in taken:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_connections_that_send_nothing_give_way_to_a_newcomer() -> None:
+    async def story() -> None:
+        clock = ManualClock()
+        async with running_listener([VERSIONS], clock=clock, max_connections=3) as running:
+            served, idle, other = [await running.connect() for _ in range(3)]
+            await ask_versions(served)
+            await running.until(lambda: len(running.listener.clients) == 3)
+            early = await running.connect()
+            assert await early.is_closed(), "clients have some time for their first request"
+            clock.advance(round(WORDLESS_SECONDS * 1000) + 1)
+
+            newcomer = await running.connect()
+
+            await ask_versions(newcomer)
+            await ask_versions(served)
+            assert len(running.listener.clients) == 3
+            for client in (served, idle, other, early, newcomer):
+                await client.close()
+
+    run(story())
 
 
 def test_without_descriptors_newcomers_are_refused_and_old_clients_served() -> None:
