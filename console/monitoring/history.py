@@ -116,8 +116,8 @@ class History:
         if not is_reading:
             cells[base + SEEN_COMMITTED], cells[base + SEEN_COMMIT_MS] = committed, commit_ms
             cells[base + REWOUND_FROM] = 0
-            # What waits now, since when, and the minima are those of another place.
-            cells[base + BEHIND_SINCE] = cells[base + WRITTEN_MS] = cells[base + WINDOW_SINCE] = 0
+            # The minima are those of another place. Records go on waiting where some are left.
+            cells[base + WINDOW_SINCE] = 0
 
     def begin(self, now_ms: int) -> None:
         """Begin with a reader that has come: the pauses and the lag of before are not its own."""
@@ -192,8 +192,6 @@ class History:
             cells[base + PROGRESS_MS] = now_ms
         elif commit_ms != cells[base + SEEN_COMMIT_MS]:
             self._weigh_commit(base, lag, end, now_ms)
-        if not cells[base + BEHIND_SINCE]:
-            cells[base + BEHIND_SINCE] = now_ms
         if not cells[base + WINDOW_SINCE] and end is not None:
             self._begin_trend(base, lag, end, now_ms)
         if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
