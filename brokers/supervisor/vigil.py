@@ -1,8 +1,9 @@
 """Kills running processes that give no sign of life, so that their watchers start them again.
 
 Silence counts only while the supervisor's own loop runs: after it was stopped, or starved by a busy
-machine, every process gets its full time again. A process that starts or recovers its logs is not
-judged, and neither is a broker on hold.
+machine, every process gets its full time again. Time in which the silent process waited for a core
+does not count either. A process that starts or recovers its logs is not judged, and neither is a
+broker on hold.
 """
 
 import asyncio
@@ -17,6 +18,8 @@ LOOK_SECONDS: Final = 2.0
 # Longer than any turn of a loop on a busy machine. With a look and a restart, a process that hangs
 # is back, or its state says why it is not, within 30 s.
 SILENT_SECONDS: Final = 20.0
+# A process that only ever waits for a core is as good as hung for those who need it.
+STARVED_SECONDS: Final = 6 * SILENT_SECONDS
 # A round of looks that takes this much longer than it may: this process could not run.
 HELD_UP_SECONDS: Final = 3.0
 
@@ -34,6 +37,8 @@ class Watched(Protocol):
     def is_on_hold(self) -> bool: ...
     @property
     def silent_seconds(self) -> float: ...
+    @property
+    def starved_seconds(self) -> float: ...
     async def is_alive(self) -> bool: ...
     def note_alive(self) -> None: ...
     def end_silent(self) -> None: ...
@@ -65,5 +70,13 @@ class Vigil:
                 continue
             if was_held_up or (is_alive and not watcher.has_beats):
                 watcher.note_alive()
-            elif watcher.silent_seconds >= SILENT_SECONDS and not watcher.is_on_hold:
+            elif is_hung(watcher) and not watcher.is_on_hold:
                 watcher.end_silent()
+
+
+def is_hung(watcher: Watched) -> bool:
+    """Tell whether a process was silent for too long although it had a core, or for much longer."""
+    silent_s = watcher.silent_seconds
+    if silent_s < SILENT_SECONDS:
+        return False
+    return silent_s - watcher.starved_seconds >= SILENT_SECONDS or silent_s >= STARVED_SECONDS

@@ -25,6 +25,7 @@ from brokers.supervisor.ports import is_taken
 from brokers.supervisor.probe import answers_at, answers_ping, is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
 from brokers.supervisor.restarts import STABLE_SECONDS, Restarts
+from brokers.supervisor.starvation import waited_seconds
 
 # Between two probes of a starting process: the second start of all components takes only tenths of
 # seconds.
@@ -128,6 +129,8 @@ class Watcher:
         self._ready_at: float | None = None
         # When it last gave a sign of life, by a beat or by an answer.
         self._heard_at = 0.0
+        # How long it had waited for a core by then.
+        self._waited_s = 0.0
         self.has_beats = False
         # Why this supervisor killed it; empty if it did not.
         self._killed_because = ""
@@ -163,6 +166,11 @@ class Watcher:
     def silent_seconds(self) -> float:
         """For how long a process that served has given no sign of life."""
         return self._clock.monotonic() - self._heard_at if self.state is State.HEALTHY else 0.0
+
+    @property
+    def starved_seconds(self) -> float:
+        """How long it waited for a core since its last sign of life."""
+        return max(0.0, waited_seconds(self.pid) - self._waited_s)
 
     @property
     def cause(self) -> str:
@@ -214,7 +222,7 @@ class Watcher:
 
     def note_alive(self) -> None:
         """Restart the time of its silence."""
-        self._heard_at = self._clock.monotonic()
+        self._heard_at, self._waited_s = self._clock.monotonic(), waited_seconds(self.pid)
 
     def end_silent(self) -> None:
         """Kill a process that hangs, once; another one starts when the kernel has ended it."""
@@ -356,7 +364,8 @@ class Watcher:
     def _on_ready(self, said: Mapping[str, Any]) -> None:
         if self._ending.is_set():
             return
-        self._ready_at = self._heard_at = self._clock.monotonic()
+        self.note_alive()
+        self._ready_at = self._heard_at
         self.said = said
         self.has_beats = bool(said.get(BEATS))
         if self.component.kind is Kind.BROKER:

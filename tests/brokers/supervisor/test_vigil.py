@@ -3,12 +3,15 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from brokers.clock import ManualClock
-from brokers.supervisor import probe, vigil, watcher
+from brokers.supervisor import probe, starvation, vigil, watcher
 from brokers.supervisor.watcher import State
 from tests.brokers.supervisor.houses import House, running, within
 from tests.brokers.supervisor.test_orders import ordered
@@ -78,8 +81,9 @@ class Hung:
     is_on_hold = False
     pid = 7
 
-    def __init__(self, clock: ManualClock) -> None:
+    def __init__(self, clock: ManualClock, starved_seconds: float = 0.0) -> None:
         self._clock = clock
+        self.starved_seconds = starved_seconds
         self._heard_at = clock.monotonic()
         self.is_killed = False
 
@@ -109,3 +113,38 @@ def test_silence_while_the_supervisor_could_not_run_does_not_count(
     asyncio.run(watch.look(began=clock.monotonic() - held_up_s))
 
     assert hung.is_killed is is_killed
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "starved_s", "is_killed"),
+    [(2, 0, True), (2, 1, False), (30, 29, False), (200, 199, True)],
+)
+def test_silence_while_a_process_waited_for_a_core_does_not_count(
+    silent_s: int, starved_s: int, *, is_killed: bool
+) -> None:
+    clock = ManualClock()
+    starved = Hung(clock, starved_seconds=starved_s)
+    watch = vigil.Vigil(lambda: [starved], clock)
+    clock.advance(1000 * silent_s)
+
+    asyncio.run(watch.look(began=clock.monotonic()))
+
+    assert starved.is_killed is is_killed
+
+
+def test_the_kernel_counts_how_long_a_process_waits_for_a_core() -> None:
+    core = min(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    try:
+        deadline = time.monotonic() + 30
+        while starvation.waited_seconds(children[0].pid) < 0.3 and time.monotonic() < deadline:
+            pass
+        waited_s = starvation.waited_seconds(children[0].pid)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+    assert waited_s >= 0.3
+    assert starvation.waited_seconds(None) == 0.0
