@@ -32,7 +32,7 @@ NUMBER: Final = "a number is not so"
 ARRIVE: Final = re.compile(r"In (\S+) it reads [\d.,]+ records/s while ([\d.,]+) arrive")
 ARRIVE_SHARE: Final = 0.5
 ARRIVE_RECORDS: Final = 1.0
-# Pages are read one after the other: those that differ must do so twice in a row.
+# Pages are read one after the other, and a rate is of some minute: twice in a row is no chance.
 LOOKS_APART: Final = 2
 NEVER_GREEN: Final = re.compile(
     r"does not catch up|falls? behind|falling behind|never committed|gets no further|"
@@ -92,7 +92,7 @@ class Comparison:
     # Per witness and group: its opinion, and since when it has it.
     _since: dict[tuple[str, str], tuple[Opinion, float]] = field(default_factory=dict)
     _differing_since: dict[tuple[str, str], float] = field(default_factory=dict)
-    _apart: dict[str, int] = field(default_factory=dict)
+    _apart: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def contradictions(self) -> list[Contradiction]:
@@ -109,7 +109,7 @@ class Comparison:
                 *self._against(SCRIPT, note, note.truth),
                 *((WORDS, PAGE, words) for words in exclusions(note.sight)),
                 *((DIFFER, PAGE, words) for words in self._differing(note.group, note.sight)),
-                *((NUMBER, PAGE, words) for words in misstated(note)),
+                *((NUMBER, PAGE, words) for words in self._misstating(note)),
             )
         }
         return self._kept(note, found)
@@ -117,7 +117,7 @@ class Comparison:
     def add_counts(self, at_s: float, sights: Sights) -> list[Contradiction]:
         """Compare the badge of the navigation with the list of groups."""
         words = f"the badge says {sights.badge}, the list has {sights.alarms}"
-        apart = self._apart_for(ALL, sights.badge != sights.alarms)
+        apart = self._apart_for(DIFFER, ALL, sights.badge != sights.alarms)
         note = Note(
             at_s=at_s,
             group=ALL,
@@ -147,12 +147,18 @@ class Comparison:
 
     def _differing(self, group: str, sight: Sight) -> Iterator[str]:
         colours = {mark.colour for mark in sight.marks}
-        if self._apart_for(group, len(colours) > 1 or sight.listed is None):
+        if self._apart_for(DIFFER, group, len(colours) > 1 or sight.listed is None):
             yield " | ".join(f"{mark.colour} {mark.verdict}" for mark in sight.marks)
 
-    def _apart_for(self, group: str, is_apart: bool) -> bool:
-        self._apart[group] = self._apart.get(group, 0) + 1 if is_apart else 0
-        return self._apart[group] >= LOOKS_APART
+    def _misstating(self, note: Note) -> Iterator[str]:
+        words = misstated(note)
+        if self._apart_for(NUMBER, note.group, words is not None) and words is not None:
+            yield words
+
+    def _apart_for(self, kind: str, group: str, is_apart: bool) -> bool:
+        """Tell whether it was so for some looks in a row."""
+        self._apart[kind, group] = self._apart.get((kind, group), 0) + 1 if is_apart else 0
+        return self._apart[kind, group] >= LOOKS_APART
 
     def _kept(self, note: Note, found: dict[tuple[str, str], str]) -> list[Contradiction]:
         """Prolong those that last, end those that do not, and return the new ones."""
@@ -214,16 +220,16 @@ def excluded(mark: Mark) -> str | None:
     return None
 
 
-def misstated(note: Note) -> Iterator[str]:
-    """Yield the rate of arrivals on a group's page, if no minute of late had it."""
+def misstated(note: Note) -> str | None:
+    """Return the rate of arrivals on a group's page, if no minute of late had it."""
     told = ARRIVE.search(note.sight.words)
     if told is None or told[1] not in note.arrivals:
-        return
+        return None
     least, most = note.arrivals[told[1]]
     rate = float(told[2].replace(",", ""))
     low, high = least * (1 - ARRIVE_SHARE), most * (1 + ARRIVE_SHARE)
-    if not low - ARRIVE_RECORDS <= rate <= high + ARRIVE_RECORDS:
-        yield f"{told[0]}; it was {least:.1f} to {most:.1f}"
+    is_near = low - ARRIVE_RECORDS <= rate <= high + ARRIVE_RECORDS
+    return None if is_near else f"{told[0]}; it was {least:.1f} to {most:.1f}"
 
 
 def is_bad(mark: Mark) -> bool:

@@ -106,9 +106,10 @@ def test_words_of_one_page_that_exclude_each_other_have_no_grace(
 def test_a_rate_that_no_minute_had_is_found(rate: str, kinds: list[str]) -> None:
     seen = sight("ok", f"In orders it reads 5.1 records/s while {rate} arrive.")
 
-    noted = replace(note(0, seen), arrivals={"orders": (4.0, 6.0)})
+    noted = [replace(note(at_s, seen), arrivals={"orders": (4.0, 6.0)}) for at_s in (0, 20)]
 
-    assert [one[0] for one in found(noted)] == kinds
+    assert [one[0] for one in found(*noted)] == kinds
+    assert found(noted[0]) == []
 
 
 def test_a_green_group_with_a_red_partition_contradicts_itself() -> None:
