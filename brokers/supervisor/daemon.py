@@ -353,22 +353,22 @@ class Supervisor:
             watcher
             for watcher in self._watchers
             if watcher.state is not State.HEALTHY
-            and not watcher.is_stopped
+            and not watcher.is_kept_down
             and watcher.component.kind not in CONNECT_KINDS
         ]
         if not late:
             self._finish_start("")
         elif self._options.is_detached:
-            looping = [watcher for watcher in late if watcher.restarts.is_crash_loop]
-            needed = [watcher for watcher in looping if watcher.component.kind in DATA_KINDS]
+            failed = [watcher for watcher in late if watcher.is_given_up]
+            needed = [watcher for watcher in failed if watcher.component.kind in DATA_KINDS]
             if needed:
                 # No user watches a detached start: stop everything rather than run half of it.
                 self._failure = f"everything was stopped again: {self._blamed(needed[0])}"
                 self.stop()
-            elif looping == late:
+            elif failed == late:
                 self._finish_start(
                     f"brokers serve, and what is missing is tried again (see `status`, or stop all"
-                    f" with `down`): {self._blamed(looping[0])}"
+                    f" with `down`): {self._blamed(failed[0])}"
                 )
 
     def _blamed(self, watcher: Watcher) -> str:

@@ -10,8 +10,8 @@ from typing import Final
 
 FIRST_DELAY: Final = 0.2
 # Each end doubles the pause: the fourth in a row costs 1.6 s, so a kill costs five seconds at most.
-# A crash loop of a broker costs its cluster two elections a minute, and whoever removes the cause
-# sees the effect within a minute, or at once by `./samsa brokers start`.
+# A crash loop of a broker costs its cluster two elections a minute. Once its cause is removed, it
+# serves within a minute, or at once by `./samsa brokers start`.
 MAX_DELAY: Final = 60.0
 # After it has served this long, earlier ends no longer count.
 STABLE_SECONDS: Final = 10.0

@@ -71,7 +71,7 @@ class News:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a process ended that nobody had asked to end, and when."""
+    """How a process ended without an order, and when."""
 
     how: str
     at_ms: int
@@ -150,9 +150,19 @@ class Watcher:
         return self.hold is not None and not self.hold.is_stopped
 
     @property
+    def is_kept_down(self) -> bool:
+        """Whether a user's hold keeps it from being started."""
+        return self.is_stopped or (self.is_on_hold and self._rests)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it ends again and again, or is not started again by itself."""
+        return self.restarts.is_crash_loop or self._rests
+
+    @property
     def is_looping(self) -> bool:
         """Whether it ends again and again: one that serves now may do so for a moment only."""
-        if not self.restarts.is_crash_loop:
+        if not self.restarts.is_crash_loop or self.state in {State.STOPPING, State.STOPPED}:
             return False
         served = 0.0 if self._ready_at is None else self._clock.monotonic() - self._ready_at
         return self.state is not State.HEALTHY or served < STABLE_SECONDS
@@ -248,11 +258,10 @@ class Watcher:
         Another one starts at once unless the component is held, even if the component was waiting
         between two failed starts or rested after one.
         """
-        self._ending.set()
         if self._child is None:
-            self._rests = False
-            self._called.set()
+            self._wake()
             return
+        self._ending.set()
         self._move(State.STOPPING)
         self._child.terminate()
         with suppress(TimeoutError):
@@ -267,8 +276,15 @@ class Watcher:
                 await self._gone.wait()
 
     def let_go(self) -> None:
-        """Start a component that was held."""
-        self.hold, self._rests = None, False
+        """End the hold of a component, and start it unless it runs."""
+        self.hold = None
+        if self._child is None:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Start a component without a process at once, unless it is held."""
+        self._rests = False
+        self._ending.set()
         self._called.set()
 
     async def settled(self) -> None:
@@ -397,23 +413,31 @@ class Watcher:
             if opens_port and is_taken(self.component.host, self.port):
                 self.reason += f", because another program has taken port {self.port}"
         if self.is_on_hold:
-            self._rests = True
-            self._move(State.STOPPED)
-            self._news("component.exited", f"{self.reason}; it is on hold, so it is not restarted")
+            self._rest(State.STOPPED, "it is on hold, so it is not restarted")
             return
         if has_bad_disk and served is None:
-            self._rests = True
             self.reason += f"; `./samsa brokers start {self.component.name}` tries it again"
-            self._move(State.CRASH_LOOP)
-            self._news("component.exited", f"{self.reason}; it is not started again by itself")
+            self._rest(State.CRASH_LOOP, "it is not started again by itself")
             return
         is_loop = self.restarts.is_crash_loop
         self._move(State.CRASH_LOOP if is_loop else State.RESTARTING)
         delay = self.restarts.delay
         self._news("component.exited", f"{self.reason}; starting it again in {delay:.1f} s")
+        await self._pause(delay)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next start; a user may order it now, or put the component on hold."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(delay):
+            async with asyncio.timeout(seconds):
                 await self._ending.wait()
+        if self.is_on_hold and not self._ending.is_set():
+            self._rest(State.STOPPED, "it is on hold, so it is not restarted")
+
+    def _rest(self, state: State, why: str) -> None:
+        """Stay without a process until a user starts it."""
+        self._rests = True
+        self._move(state)
+        self._news("component.exited", f"{self.reason}; {why}")
 
     def _on_line(self, line: str) -> None:
         # Foreign programs report each step of a stop in plain text; our own report what is wrong.

@@ -178,6 +178,16 @@ def test_a_detached_start_that_cannot_succeed_stops_everything(tmp_path: Path) -
     within(scenario)
 
 
+def test_a_detached_start_with_a_disk_that_fails_stops_everything(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with pytest.raises(StartRefused, match=r"stopped again: broker-1 .*its disk failed"):
+            async with running(tmp_path, {"broker-1": "bad-disk"}, is_detached=True) as house:
+                await house.audience.hears("not started again by itself")
+        assert list(leftovers.marked(tmp_path)) == []
+
+    within(scenario)
+
+
 def test_a_home_of_a_newer_release_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     newer = {"release": "9.9", "migrations": ["controlplane.9999_future"]}
     (tmp_path / RELEASE_FILE).write_text(json.dumps(newer))

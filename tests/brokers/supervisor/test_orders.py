@@ -121,6 +121,7 @@ def test_a_broker_whose_disk_fails_before_it_serves_waits_for_an_order(tmp_path:
             told = await ordered(house, "start", "broker-1")
             assert "its disk failed" in told["error"]
             assert (await house.component("broker-1"))["restarts"] == 2
+            await ordered(house, "start", "broker-1")
             await ordered(house, "stop", "broker-1")
             assert (await house.component("broker-1"))["state"] == "stopped"
 
@@ -229,5 +230,43 @@ def test_a_hold_outlasts_the_home_and_lets_the_broker_start(tmp_path: Path) -> N
             assert (await house.component("broker-2"))["pid"] != found["pid"]
             assert (await house.component("broker-2"))["on_hold_by"] == "alice"
             assert (await ordered(house, "release"))["sentence"].endswith("if it hangs or ends")
+
+    within(scenario)
+
+
+def test_a_hold_ends_the_restarts_of_a_broker_that_waits_for_one(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, {"broker-2": "crash"}, brokers=2) as house:
+            await house.audience.hears("broker-2", "starting it again in 0.8 s")
+
+            await ordered(house, "hold")
+
+            await house.audience.hears("broker-2", "is on hold, so it is not restarted")
+            found = await house.component("broker-2")
+            assert (found["state"], found["restarts"]) == ("stopped", 3)
+            assert "cheese" in (await ordered(house, "release"))["error"]
+
+    within(scenario)
+
+
+def test_a_broker_on_hold_that_is_still_starting_can_be_started(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, brokers=2) as house:
+            await house.audience.hears("all is healthy")
+            await ordered(house, "hold")
+        async with running(tmp_path, brokers=2, ready_seconds=300) as house:
+            assert (await ordered(house, "start"))["state"] == "healthy"
+
+    within(scenario)
+
+
+def test_a_broker_on_hold_that_ends_does_not_keep_a_detached_start_waiting(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, brokers=2) as house:
+            await house.audience.hears("all is healthy")
+            await ordered(house, "hold")
+        async with running(tmp_path, {"broker-2": "crash"}, brokers=2, is_detached=True) as house:
+            await house.audience.hears("broker-2", "is on hold, so it is not restarted")
+            await house.audience.hears("all is healthy")
 
     within(scenario)
