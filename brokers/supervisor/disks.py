@@ -121,13 +121,14 @@ def _size(file: Path) -> int:
 
 def _make(file: Path, size: int) -> None:
     """Allocate the reserve; where that is refused there is none, and the next look tries again."""
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.posix_fallocate(handle, 0, size)
-    except OSError:
-        file.unlink()
-    finally:
-        os.close(handle)
+    with suppress(OSError):
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(handle, 0, size)
+        except OSError:
+            file.unlink()
+        finally:
+            os.close(handle)
 
 
 def _mib(size: int) -> str:

@@ -100,6 +100,17 @@ def test_no_reserve_is_made_where_the_disk_refuses(
     assert not (tmp_path / RESERVE_FILE).exists()
 
 
+def test_a_disk_that_takes_no_new_files_is_measured_all_the_same(
+    tmp_path: Path, disk: FakeDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    assert not look(tmp_path).has_reserve
+
+
 def test_changes_are_noted_once(tmp_path: Path, disk: FakeDisk) -> None:
     noted: list[str] = []
     kept = Disks([tmp_path], lambda event, _disk: noted.append(event))
