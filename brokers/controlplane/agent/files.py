@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
-from django.db import OperationalError, connections, transaction
+from django.db import DatabaseError, connections, transaction
 
 from brokers.clock import Clock
 from brokers.controlplane import database
@@ -62,9 +62,9 @@ def refusal(alias: str) -> str:
     try:
         with transaction.atomic(using=alias):
             return ""
-    except OperationalError as error:
+    except DatabaseError as error:
         return database.blamed(str(error).strip(), made)
     finally:
-        with suppress(OperationalError):
+        with suppress(DatabaseError):
             made.close()
         del connections[alias]

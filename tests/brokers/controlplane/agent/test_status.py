@@ -160,3 +160,11 @@ def test_an_agent_says_which_other_file_of_its_home_is_locked(
         )
     look("default")
     assert files.trouble == ""
+
+
+def test_an_agent_outlives_another_file_of_its_home_that_is_damaged(
+    database: str, tmp_path: Path
+) -> None:
+    (tmp_path / "web.db").write_bytes(b"no database" * 1_000)
+
+    assert refusal("default") == "file is not a database"
