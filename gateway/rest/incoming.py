@@ -20,6 +20,8 @@ MAX_HELD_BYTES: Final = 64 * 1024 * 1024
 MAX_HELD_BYTES_EACH: Final = 16 * 1024 * 1024
 # Of all callers of one address that are not known: far more than forms of a sign-in.
 MAX_HELD_BYTES_STRANGERS: Final = 8 * 1024 * 1024
+# Of those of all addresses together, as a share of all bodies: one in so many.
+STRANGERS_SHARE: Final = 2
 # A body keeps this pace after a start: slower ones would hold memory for as long as they like.
 LEAST_BYTES_PER_S: Final = 16 * 1024
 START_S: Final = 10.0
@@ -41,6 +43,7 @@ class Budget:
         self._each = each
         self._strangers = strangers
         self._held = 0
+        self._held_by_strangers = 0
         self._by_sender: Counter[str] = Counter()
 
     def change(self, sender: Caller | str, size: int) -> None:
@@ -48,33 +51,41 @@ class Budget:
 
         Raises ApiError over a limit, and counts nothing then.
         """
-        if not size:
-            return
-        name, most = (
-            (sender.key, self._each)
-            if isinstance(sender, Caller)
-            else (f"address {sender}", self._strangers)
-        )
-        held = self._by_sender[name] + size
-        if size > 0 and held > most:
+        if size > 0:
+            self._require_room(sender, size)
+        name = name_of(sender)
+        self._held += size
+        if not isinstance(sender, Caller):
+            self._held_by_strangers += size
+        self._by_sender[name] += size
+        if not self._by_sender[name]:
+            # Senders without bytes need no row.
+            del self._by_sender[name]
+
+    def _require_room(self, sender: Caller | str, size: int) -> None:
+        is_known = isinstance(sender, Caller)
+        name, most = name_of(sender), self._each if is_known else self._strangers
+        held = self._by_sender[name]
+        if held + size > most:
             raise ApiError(
                 Code.TOO_MANY,
-                f"this process holds {held - size} bytes of bodies of {name} already, {most} fit:"
+                f"this process holds {held} bytes of bodies of {name} already, {most} fit:"
                 " wait for answers, or send less at once",
                 retry_after_s=COMES_BACK_S,
             )
-        if size > 0 and self._held + size > self._most:
-            raise ApiError(
-                Code.UNAVAILABLE,
-                f"this process holds {self._held} bytes of bodies already, {self._most} fit: send"
-                " again in a moment, or less at once",
-                retry_after_s=COMES_BACK_S,
-            )
-        self._held += size
-        self._by_sender[name] = held
-        if not held:
-            # Senders without bytes need no row.
-            del self._by_sender[name]
+        shared = [("bodies", self._held, self._most)]
+        if not is_known:
+            # Addresses are free of charge: known callers need room beside them.
+            share = self._most // STRANGERS_SHARE
+            shared.append(("bodies of unknown callers", self._held_by_strangers, share))
+        for what, held, most in shared:
+            if held + size > most:
+                raise ApiError(
+                    Code.UNAVAILABLE,
+                    f"this process holds {held} bytes of {what} already, {most} fit: send"
+                    " again in a moment, or less at once",
+                    retry_after_s=COMES_BACK_S,
+                )
 
     @asynccontextmanager
     async def whole(self, call: Call, limit: int) -> AsyncIterator[bytes]:
@@ -178,6 +189,10 @@ async def unread(receive: Receive) -> AsyncIterator[Receive]:
     finally:
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
+
+
+def name_of(sender: Caller | str) -> str:
+    return sender.key if isinstance(sender, Caller) else f"address {sender}"
 
 
 def patience_s(taken: int) -> float:

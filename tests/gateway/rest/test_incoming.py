@@ -34,6 +34,18 @@ def test_a_caller_an_address_and_the_process_have_limits() -> None:
     budget.change(VIEWER, 6)
 
 
+def test_unknown_callers_of_many_addresses_leave_half_to_known_ones() -> None:
+    budget = Budget(16, each=8, strangers=4)
+
+    budget.change("192.0.2.1", 4)
+    budget.change("192.0.2.2", 4)
+
+    assert refused(budget, "192.0.2.3", 1) is Code.UNAVAILABLE
+    budget.change(WRITER, 8)
+    budget.change("192.0.2.2", -4)
+    budget.change("192.0.2.3", 4)
+
+
 @pytest.mark.parametrize(
     ("headers", "length"),
     [
