@@ -210,7 +210,7 @@ TEMPLATES = [
     },
 ]
 
-# How long a writer waits for its turn; transactions take a few milliseconds. Somebody waits for the
+# How long a writer waits for its turn; transactions take a few milliseconds. A user waits for the
 # answer, and gives up after ten seconds.
 SQLITE_TIMEOUT_S: Final = 6
 # Connections of one process: its threads, and one to spare.

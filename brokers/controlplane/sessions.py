@@ -16,7 +16,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 # away.
 SESSION_S: Final = 6.0
 # A broker answers each ping, one a second. One whose last answer is older than this hangs, is very
-# busy or is about to be found dead: nobody should wait for it.
+# busy or is about to be found dead, and must not be waited for.
 PROMPT_S: Final = 1.5
 
 
