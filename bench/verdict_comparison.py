@@ -20,8 +20,8 @@ GRACE_S: Final = {
     (SCRIPT, Opinion.PROBLEM): 300.0,
     (SCRIPT, Opinion.FINE): 180.0,
 }
-# How long they must differ: the page may know of a change before the judge, as well.
-LASTS_S: Final = {JUDGE: 60.0, SCRIPT: 0.0}
+# How long they must differ: the page may know the end of a problem before the judge, as well.
+LASTS_S: Final = {(JUDGE, Opinion.PROBLEM): 60.0}
 GREEN: Final = "green over a problem"
 SILENT: Final = "no verdict over a problem"
 ALARM: Final = "alarm without a problem"
@@ -141,8 +141,8 @@ class Comparison:
             self._differing_since.pop((witness, note.group), None)
             return
         differing_s = note.at_s - self._differing_since.setdefault((witness, note.group), note.at_s)
-        grace_s = GRACE_S[witness, opinion]
-        if note.at_s - since_s >= grace_s and differing_s >= LASTS_S[witness]:
+        lasts_s = LASTS_S.get((witness, opinion), 0.0)
+        if note.at_s - since_s >= GRACE_S[witness, opinion] and differing_s >= lasts_s:
             yield kind, witness, note.sight.words
 
     def _differing(self, group: str, sight: Sight) -> Iterator[str]:

@@ -70,6 +70,13 @@ def test_a_page_may_know_the_end_of_a_problem_before_the_judge() -> None:
     assert found(*notes, note(280, sight("ok"), judged=PROBLEM)) == [(GREEN, JUDGE, 280, 280)]
 
 
+def test_an_alarm_of_one_look_is_an_alarm() -> None:
+    colours = {0: "ok", 200: "bad", 220: "ok"}
+    notes = [note(at_s, sight(colour), judged=FINE) for at_s, colour in colours.items()]
+
+    assert found(*notes) == [(ALARM, JUDGE, 200, 200)]
+
+
 def test_an_opinion_that_changes_has_its_grace_again() -> None:
     notes = [
         note(at_s, sight("bad"), judged=OPEN if at_s == 100 else FINE) for at_s in (0, 100, 200)
