@@ -44,6 +44,8 @@ PASSING: Final = frozenset(
         "FENCED_LEADER_EPOCH",
     }
 )
+# An attempt that is so much later than planned was not late: the task was paused, or its home down.
+MAX_LATE_S: Final = 60.0
 # Of a message that is stored every few seconds.
 MAX_REASON_CHARS: Final = 500
 
@@ -61,6 +63,8 @@ class Turn:
         self.figures = ports.figures
         # Consecutive retriable failures.
         self.retries = spec.retries
+        if self._was_interrupted():
+            self.went_on()
         self._began = ports.clock.monotonic()
         self._verdict = Verdict.KEEP
         self._has_worked = False
@@ -99,6 +103,12 @@ class Turn:
             next_ms=now_ms + int(1000 * wait_s),
         )
         self.ports.log.write(Level.WARN, f"{said}; trying again in {wait_s:.1f} s")
+
+    def _was_interrupted(self) -> bool:
+        """Return whether nothing was tried for so long that failures of before do not count."""
+        before = self.figures.retrying
+        late_ms = 0 if before is None else self.ports.clock.now_ms() - before.next_ms
+        return late_ms > 1000 * MAX_LATE_S
 
     def told(self, error: Exception) -> str:
         """Return the message of an error of this slice, for logs and pages."""

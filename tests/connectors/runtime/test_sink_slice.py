@@ -227,15 +227,33 @@ def test_retries_say_since_when_and_when_again() -> None:
 def test_task_that_never_reached_its_target_fails_in_the_end() -> None:
     fakes = FakePorts(**{"in": 1})
     fakes.wire.add("in", b"a")
-    run(list_sink(put=away), fakes)
-    fakes.clock.now += FIRST_SUCCESS_S
-
-    end = run(list_sink(put=away), fakes, retries=5)
+    gives_up_at = fakes.clock.now + FIRST_SUCCESS_S
+    end = run(list_sink(put=away), fakes)
+    while end.ending is Ending.RETRY:
+        fakes.clock.now += 30
+        end = run(list_sink(put=away), fakes, retries=end.retries)
 
     assert end.ending is Ending.FAILED
+    assert fakes.clock.now >= gives_up_at
     assert end.trace.startswith("ConnectorError: no answer to hunter2; gave up after")
     assert "it has never worked with this config" in end.trace
     assert fakes.figures.retrying is None
+
+
+def test_time_without_attempts_is_no_time_of_failures() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a")
+    before = run(list_sink(put=away), fakes)
+    # The connector is paused, or the home is down over night.
+    fakes.clock.now += 10 * FIRST_SUCCESS_S
+    resumed_ms = fakes.clock.now_ms()
+
+    end = run(list_sink(put=away), fakes, retries=before.retries)
+
+    assert end.ending is Ending.RETRY
+    told = fakes.figures.retrying
+    assert told is not None
+    assert (told.since_ms >= resumed_ms, told.tries) == (True, before.retries)
 
 
 def test_task_that_reached_its_target_once_retries_without_an_end() -> None:
