@@ -9,9 +9,9 @@ import json
 import re
 from typing import Final
 
-# Characters that divide cells in some setting, and those that begin a formula. Spaces between the
-# two do not count for spreadsheets.
-BEHIND_DIVIDER: Final = re.compile(r"([;|\t\r\n] *)(?=[=+\-@])")
+# Characters that divide cells in some setting, and those that begin a formula. Spaces and quotes
+# between the two do not count for spreadsheets.
+BEHIND_DIVIDER: Final = re.compile(r"([;|\t\r\n][ \"]*)(?=[=+\-@])")
 BEGINS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -22,4 +22,4 @@ def cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     quoted = BEHIND_DIVIDER.sub(r"\1'", value)
-    return f"'{quoted}" if quoted.startswith(BEGINS) else quoted
+    return f"'{quoted}" if quoted.lstrip(" ").startswith(BEGINS) else quoted
