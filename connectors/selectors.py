@@ -19,7 +19,15 @@ from connectors.kept_secrets import filled
 from connectors.references import Allowed
 from connectors.refusals import NotFound, Unfit
 from connectors.runtime import group_names, record_parts
-from connectors.runtime.condition import CONDITION, RETRYING, Losing, Retrying, era_of, losing
+from connectors.runtime.condition import (
+    CONDITION,
+    RETRYING,
+    Losing,
+    Retrying,
+    era_of,
+    losing,
+    read_lately,
+)
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
 from connectors.tasks import database_time
@@ -29,14 +37,13 @@ from gateway.access.callers import Caller
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 
-# The most connectors that one query returns, and that the services allow.
 # Its offsets are no group's.
 SOURCE: Final = "source"
+# The most connectors that one query returns, and that the services allow.
 MAX_CONNECTORS: Final = 1000
 # Log lines that a page shows at once.
 MAX_LINES: Final = 1000
 MAX_OFFSETS: Final = 10_000
-# Log levels of lines that say why a task makes no progress.
 # Workers report every three seconds; starting one takes some seconds.
 WORKER_SILENCE: Final = timedelta(seconds=15)
 # Kafka Connect has no word for a task without a worker; an empty one would look like a host
@@ -75,6 +82,8 @@ class TaskStatus:
     # Failures in a row while it runs, and records that it loses; None if there are none.
     retrying: Retrying | None
     losing: Losing | None
+    # Records that it has read in its last minutes of reading, lost or not.
+    read_lately: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -422,6 +431,7 @@ def _status(row: models.Connector, seen: Callable[[str], str]) -> Status:
                 config={**masked(row.config), **masked(task.config)},
                 retrying=_retrying(task, seen),
                 losing=_losing(task, seen),
+                read_lately=read_lately(task.figures, era=era_of(task.generation, task.restarts)),
             )
             for task in tasks
         ),

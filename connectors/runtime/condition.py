@@ -139,7 +139,7 @@ def losing(told: Mapping[str, Any], *, era: str) -> Losing | None:
     return Losing(
         since_ms=found["since_ms"],
         last_ms=found["last_ms"],
-        read=sum(read for _, read, _ in found["minutes"]),
+        read=_read_in(found),
         lost=sum(lost for _, _, lost in found["minutes"]),
         lost_since=found["lost"],
         dead_since=found["dead"],
@@ -147,6 +147,16 @@ def losing(told: Mapping[str, Any], *, era: str) -> Losing | None:
             Lost(text=text, advice=advice, count=n) for text, advice, n in found["causes"]
         ),
     )
+
+
+def read_lately(told: Mapping[str, Any], *, era: str) -> int:
+    """Return how many records a task has read in its last minutes of reading."""
+    found = told.get(LOSSES) or {}
+    return _read_in(found) if found.get("era") == era else 0
+
+
+def _read_in(found: Mapping[str, Any]) -> int:
+    return sum(read for _, read, _ in found["minutes"])
 
 
 def era_of(generation: int, restarts: int) -> str:

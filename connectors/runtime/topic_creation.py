@@ -15,11 +15,11 @@ from gateway.kafka.values import CLUSTER_DEFAULT, NewTopic
 
 PREFIX: Final = "topic.creation."
 DEFAULT_GROUP: Final = "default"
-# Keys of a group that are not configs of the topic.
 # The key of the topics that exist, in a task's memory, and how many it holds: those of a large
 # database; with more of them, each is asked for again.
 KNOWN: Final = "topics that exist"
 MAX_KNOWN: Final = 100_000
+# Keys of a group that are not configs of the topic.
 OWN_KEYS: Final = frozenset({"include", "exclude", "replication.factor", "partitions"})
 
 

@@ -4,7 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from connectors import selectors
-from console.queries.connector_states import IN_TROUBLE, RUNNING, STATES, cause_of, state_of
+from console.queries.connector_states import (
+    IN_TROUBLE,
+    REQUESTED,
+    STATES,
+    cause_of,
+    state_of,
+)
 from console.queries.lag import Mark
 from console.queries.links import link
 from gateway.access.grants import Rights
@@ -21,7 +27,8 @@ class Owner:
     # What keeps it from its work; empty if nothing does.
     cause: str
     link: str
-    # It has a need of its own, or was paused or stopped by a user.
+    # It has a need of its own, or was paused or stopped by a user. One that waits for a worker has
+    # none, and only its lag says that this is too long.
     explains_lag: bool
 
 
@@ -48,5 +55,5 @@ def _owner(cluster: str, status: selectors.Status) -> Owner:
         mark=STATES[state],
         cause=cause_of(status),
         link=link("connector", cluster, status.name),
-        explains_lag=state in IN_TROUBLE or state != RUNNING,
+        explains_lag=state in IN_TROUBLE or state in REQUESTED,
     )

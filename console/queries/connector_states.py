@@ -62,6 +62,8 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
 )
 # States of connectors that do not do their work.
 IN_TROUBLE: Final = (FAILED, PARTLY, LOSING, LOSING_SOME, RETRYING)
+# States that a user has asked for.
+REQUESTED: Final = ("PAUSED", "STOPPED")
 ORDER: Final = {state: place for place, state in enumerate(STATES)}
 
 
@@ -136,7 +138,7 @@ def losing_of(status: Status) -> Losing | None:
         since_ms=min(one.since_ms for one in found),
         last_ms=max(one.last_ms for one in found),
         # What tasks read that lose nothing counts too.
-        read=sum(one.read for one in found),
+        read=sum(task.read_lately for task in status.tasks),
         lost=sum(one.lost for one in found),
         lost_since=sum(one.lost_since for one in found),
         dead_since=sum(one.dead_since for one in found),

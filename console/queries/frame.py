@@ -6,7 +6,7 @@ from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
 from console.events.topics import may_view_all
 from console.queries import live
-from console.queries.connector_groups import not_of_connectors
+from console.queries.connector_groups import not_of_connectors, owners_of
 from console.queries.connector_states import troubles
 from console.queries.live import Live
 from gateway.access.grants import Rights
@@ -27,7 +27,7 @@ class Frame:
     sees_all: bool = False
     # Groups that need attention, without those of connectors; 0 for users who may not see all.
     groups_in_need: int = 0
-    # Connectors that need attention, among those that the user may see.
+    # Connectors that need attention, among those that the user may see; also by their groups.
     connectors_in_need: int = 0
     # Data about brokers is then as old as the agent's end, and nothing can be changed.
     is_agent_gone: bool = False
@@ -48,14 +48,15 @@ def frame(cluster_id: str | None, rights: Rights) -> Frame:
     shown = next((c for c in clusters if c.cluster_id == cluster_id), None)
     if shown is None and clusters:
         shown = clusters[0]
-    tables = None if shown is None else live.of(shown.cluster_id)
+    shown_id = "" if shown is None else shown.cluster_id
+    tables = None if shown is None else live.of(shown_id)
     sees_all = shown is not None and may_view_all(rights, shown.cluster_id)
     return Frame(
         shown=shown,
         has_all_topics=shown is not None and _has_all_topics(rights, shown.cluster_id),
         sees_all=sees_all,
         groups_in_need=_groups_in_need(tables) if tables is not None and sees_all else 0,
-        connectors_in_need=0 if shown is None else _connectors_in_need(rights, shown.cluster_id),
+        connectors_in_need=0 if tables is None else _connectors_in_need(rights, tables, shown_id),
         is_hidden=bool(every) and not clusters,
         others=tuple(c for c in clusters if c is not shown),
         is_agent_gone=selectors.is_agent_gone(),
@@ -69,9 +70,12 @@ def _groups_in_need(tables: Live) -> int:
     return len(not_of_connectors(tables.snapshot.cluster_id, hurt))
 
 
-def _connectors_in_need(rights: Rights, cluster_id: str) -> int:
-    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.CONNECTOR)
-    return sum(trouble.name in names for trouble in troubles(cluster_id, rights))
+def _connectors_in_need(rights: Rights, tables: Live, cluster: str) -> int:
+    names = rights.names(Operation.VIEW, cluster=cluster, kind=Kind.CONNECTOR)
+    groups = rights.names(Operation.VIEW, cluster=cluster, kind=Kind.GROUP)
+    hurt = (row.name for row in tables.snapshot.groups_in_trouble() if row.name in groups)
+    late = sum(not owner.explains_lag for owner in owners_of(cluster, hurt, rights).values())
+    return late + sum(trouble.name in names for trouble in troubles(cluster, rights))
 
 
 def _has_all_topics(rights: Rights, cluster_id: str) -> bool:

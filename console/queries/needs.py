@@ -21,11 +21,14 @@ from console.queries.connector_states import (
     LOSING_SOME,
     PARTLY,
     RETRYING,
+    RUNNING,
+    STATES,
     Trouble,
 )
 from console.queries.lag import (
     MARKS,
     NOT_KNOWN,
+    Mark,
     eta_words,
     lag_seconds,
     mark_of,
@@ -458,10 +461,16 @@ def _of_owned(group: Need, row: GroupRow, owner: Owner, *, told_ms: int) -> Need
     return replace(
         group,
         sentence=f"Connector {owner.name} {GROUP_WORDS[row.verdict_value]}",
-        cause=f"{waiting} Its tasks run: their log says what they do.".strip(),
+        cause=f"{waiting} {_of_tasks(owner.mark)}".strip(),
         link=owner.link,
         link_text="See the connector",
     )
+
+
+def _of_tasks(mark: Mark) -> str:
+    if mark is STATES[RUNNING]:
+        return "Its tasks run: their log says what they do."
+    return f"{mark.meaning} ./samsa status shows the workers."
 
 
 def _does(row: GroupRow) -> str:

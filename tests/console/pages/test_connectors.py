@@ -102,6 +102,18 @@ def test_connector_that_loses_records_is_never_green(alice: Client) -> None:
     assert "Losing records" not in text_of(alice.get(page_of("shop")))
 
 
+def test_tasks_that_lose_nothing_count_among_what_was_read(alice: Client) -> None:
+    sink = rows.connector(CLUSTER, "shop", kind="sink")
+    rows.task(sink, 0, figures=rows.losing())
+    fine = {"era": "1/0", "minutes": [[1, 200, 0], [2, 100, 0]]}
+    rows.task(sink, 1, figures={"losses": fine})
+
+    listed = text_of(alice.get(URL))
+
+    assert "100 of the last 400 records were not written" in listed
+    assert '<span class="st warn" title="Some of the records' in listed
+
+
 def test_a_list_without_connectors_says_what_they_are_for(alice: Client) -> None:
     assert "No connectors yet" in text_of(alice.get(URL))
 

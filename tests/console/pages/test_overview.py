@@ -85,6 +85,22 @@ def test_connector_that_loses_records_needs_attention(alice: Client) -> None:
     assert "idle" not in page
 
 
+def test_connector_that_no_worker_takes_does_not_explain_its_lag(alice: Client, told: Told) -> None:
+    cluster = cluster_rows.cluster().cluster_id
+    for name, state in (("left", "UNASSIGNED"), ("runs", "RUNNING"), ("idle", "PAUSED")):
+        sink = connectors.connector(cluster, name, kind="sink", state=state)
+        connectors.task(sink, state=state)
+        told.put(rows.group(f"connect-{name}", lag=7, verdict="stopped"))
+
+    page = alice.get("/").content.decode()
+
+    assert "Connector left commits no more while records wait" in page
+    assert "No worker has taken it yet, or all are busy. ./samsa status shows the workers" in page
+    assert page.count("Its tasks run: their log says what they do") == 1
+    assert "Connector idle" not in page
+    assert '<span class="count bad" title="Connectors that need attention">2</span>' in page
+
+
 def test_a_console_without_a_cluster_says_how_to_get_one(alice: Client) -> None:
     answer = alice.get("/")
 
@@ -232,7 +248,7 @@ def test_cause_of_a_connector_is_told_once_and_not_as_that_of_its_group(
     ]
     assert f'href="/connectors/slow?cluster={cluster}">See the connector</a>' in needs
     assert 'title="Groups that need attention">1</span>' in page
-    assert 'title="Connectors that need attention">1</span>' in page
+    assert 'title="Connectors that need attention">2</span>' in page
 
 
 def test_what_just_happened_has_its_time(alice: Client) -> None:
