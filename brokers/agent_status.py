@@ -58,6 +58,13 @@ class Condition:
             )
         return "" if self.condition == WELL else self.message or self.condition
 
+    def public_trouble(self, *, monotonic_ms: int) -> str:
+        """Return the trouble for any client: the database's own words name hosts and users."""
+        trouble = self.trouble(monotonic_ms=monotonic_ms)
+        if self.condition == CHANGES_WAIT and trouble == self.message:
+            return f"no change for {self.oldest_write_ms // 1000} s: `./samsa status` says why"
+        return trouble
+
 
 def write(home: Path, condition: Condition) -> None:
     """Write a status into a home atomically, without a sync, as it is soon replaced."""

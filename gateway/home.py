@@ -30,10 +30,10 @@ def missing() -> list[Path]:
 
 
 def agent_trouble() -> str:
-    """Return why the cluster cannot be changed now, or why that is not known; empty if it can."""
+    """Return, for any client, why the cluster cannot be changed now; empty if it can."""
     if not IS_NAMED:
         return ""
     said = agent_status.read(SAMSA_HOME)
     if said is None:
         return "no agent runs in this home, so nothing can be changed"
-    return said.trouble(monotonic_ms=int(1000 * time.monotonic()))
+    return said.public_trouble(monotonic_ms=int(1000 * time.monotonic()))

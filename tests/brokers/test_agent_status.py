@@ -72,3 +72,16 @@ def test_a_status_of_an_earlier_release_is_read(tmp_path: Path) -> None:
     path.write_text(json.dumps(keys))
 
     assert file.read(tmp_path) == condition()
+
+
+def test_a_client_without_rights_learns_nothing_of_the_database() -> None:
+    words = 'connection to server at "10.0.0.5" failed: no password for user "samsa"'
+    told = condition(
+        condition=file.CHANGES_WAIT, message=f"no change for 12 s: {words}", oldest_write_ms=12_000
+    )
+
+    assert told.trouble(monotonic_ms=1).endswith(words)
+    public = told.public_trouble(monotonic_ms=1)
+    assert public == "no change for 12 s: `./samsa status` says why"
+    assert "has told nothing for 7 s" in told.public_trouble(monotonic_ms=7_001)
+    assert condition().public_trouble(monotonic_ms=1) == ""
