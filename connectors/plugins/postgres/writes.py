@@ -127,10 +127,10 @@ def _last_of_each_key(rows: Iterable[Row]) -> Iterator[list[Row]]:
     deletes: list[Row] = []
     for row in rows:
         former = last.get(row.identity)
-        if former is not None and row.unavailable:
-            if former.is_delete:
-                # Else the row would get back what was deleted.
-                deletes.append(former)
+        if former is not None and former.is_delete:
+            # Else the row would get back what was deleted, or an update would find it.
+            deletes.append(former)
+        elif former is not None and row.unavailable:
             row = folded(former, row)  # noqa: PLW2901 - the row so far
         last[row.identity] = row
     written: dict[tuple[str, ...], list[Row]] = {}

@@ -154,6 +154,28 @@ def test_an_upsert_keeps_the_last_of_each_key_and_deletes_with_no_value(
     assert rows(database) == [(1, "c"), (3, "e")]
 
 
+@pytest.mark.parametrize(
+    ("mode", "left"), [("upsert", [(1, "b", None), (2, "x", None)]), ("update", [])]
+)
+def test_row_gets_nothing_back_that_was_deleted_in_its_batch(
+    database: Database, context: MemorySinkContext, mode: str, left: list[tuple[Any, ...]]
+) -> None:
+    database.execute("CREATE TABLE orders (id bigint PRIMARY KEY, name text, kept text)")
+    database.execute("INSERT INTO orders VALUES (1, 'a', 'k')")
+    parsed = keys(
+        database, insert_mode=mode, pk_mode="record_key", pk_fields="id", delete_enabled="true"
+    )
+    batch = [
+        person(2, "x", key=2, key_schema=INT64),
+        sink_record(None, offset=1, key=1, key_schema=INT64),
+        person(1, "b", offset=2, key=1, key_schema=INT64),
+    ]
+
+    run_sink(PostgresSink(), parsed, context, [batch])
+
+    assert rows(database) == left
+
+
 def test_a_first_record_that_deletes_makes_no_table_without_columns(
     database: Database, context: MemorySinkContext
 ) -> None:
