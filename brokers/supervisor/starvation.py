@@ -1,4 +1,4 @@
-"""Measures how long a process waited for a core, by what the kernel counts for its main thread."""
+"""Tells what a process waits for, a core or a disk, by what the kernel says of its main thread."""
 
 from pathlib import Path
 from typing import Final
@@ -17,3 +17,13 @@ def waited_seconds(pid: int | None) -> float:
         return int(counted[1]) / NANOSECONDS
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def waits_for_disk(pid: int | None) -> bool:
+    """Tell whether a process sleeps in the kernel without being interruptible, as for a disk."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    # The state follows the name, which may hold any character.
+    return told.rpartition(")")[2].split()[:1] == ["D"]

@@ -2,8 +2,8 @@
 
 Silence counts only while the supervisor's own loop runs: after it was stopped, or starved by a busy
 machine, every process gets its full time again. Time in which the silent process waited for a core
-does not count either. A process that starts or recovers its logs is not judged, and neither is a
-broker on hold.
+does not count either, and one that waits for a disk is left alone. A process that starts or
+recovers its logs is not judged, and neither is a broker on hold.
 """
 
 import asyncio
@@ -39,6 +39,8 @@ class Watched(Protocol):
     def silent_seconds(self) -> float: ...
     @property
     def starved_seconds(self) -> float: ...
+    @property
+    def is_at_disk(self) -> bool: ...
     async def is_alive(self) -> bool: ...
     def note_alive(self) -> None: ...
     def end_silent(self) -> None: ...
@@ -70,7 +72,7 @@ class Vigil:
                 continue
             if was_held_up or (is_alive and not watcher.has_beats):
                 watcher.note_alive()
-            elif is_hung(watcher) and not watcher.is_on_hold:
+            elif is_hung(watcher) and not watcher.is_on_hold and not watcher.is_at_disk:
                 watcher.end_silent()
 
 

@@ -25,7 +25,7 @@ from brokers.supervisor.ports import is_taken
 from brokers.supervisor.probe import answers_at, answers_ping, is_healthy, is_healthy_at
 from brokers.supervisor.ready import ReadyLine
 from brokers.supervisor.restarts import STABLE_SECONDS, Restarts
-from brokers.supervisor.starvation import waited_seconds
+from brokers.supervisor.starvation import waited_seconds, waits_for_disk
 
 # Between two probes of a starting process: the second start of all components takes only tenths of
 # seconds.
@@ -181,6 +181,11 @@ class Watcher:
     def starved_seconds(self) -> float:
         """How long it waited for a core since its last sign of life."""
         return max(0.0, waited_seconds(self.pid) - self._waited_s)
+
+    @property
+    def is_at_disk(self) -> bool:
+        """Whether it waits for a disk: killed, it would end no sooner, and recover its logs."""
+        return waits_for_disk(self.pid)
 
     @property
     def cause(self) -> str:

@@ -79,6 +79,7 @@ class Hung:
     state = State.HEALTHY
     has_beats = False
     is_on_hold = False
+    is_at_disk = False
     pid = 7
 
     def __init__(self, clock: ManualClock, starved_seconds: float = 0.0) -> None:
@@ -130,6 +131,20 @@ def test_silence_while_a_process_waited_for_a_core_does_not_count(
     asyncio.run(watch.look(began=clock.monotonic()))
 
     assert starved.is_killed is is_killed
+
+
+def test_a_process_that_waits_for_a_disk_is_left_alone() -> None:
+    clock = ManualClock()
+    blocked = Hung(clock)
+    blocked.is_at_disk = True
+    watch = vigil.Vigil(lambda: [blocked], clock)
+    clock.advance(200_000)
+
+    asyncio.run(watch.look(began=clock.monotonic()))
+
+    assert not blocked.is_killed
+    assert not starvation.waits_for_disk(os.getpid())
+    assert not starvation.waits_for_disk(None)
 
 
 def test_the_kernel_counts_how_long_a_process_waits_for_a_core() -> None:
