@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from brokers.protocol import frames as frames_module
 from brokers.protocol.errors import DecodeError
 from brokers.protocol.frames import (
     MAX_IDLE_BYTES,
@@ -194,17 +195,31 @@ class TestMemory:
         assert isinstance(view.obj, mmap.mmap)
         assert buffers.pending_bytes == 10
 
-    def test_what_was_received_of_large_frames_has_a_limit_together(self) -> None:
+    def test_a_large_frame_waits_while_others_hold_all_the_room(self) -> None:
         buffers = FrameBuffers(limit=100_000)
+        shared = memoryview(bytearray(SHARED_BYTES))
         first, second = FrameSplitter(buffers), FrameSplitter(buffers)
         feed(first, [struct.pack(">i", 600_000) + bytes(60_000)])
+        feed(second, [struct.pack(">i", 600_000) + bytes(40_000)])
 
-        with pytest.raises(FrameMemoryExceeded, match="100000"):
-            feed(second, [struct.pack(">i", 600_000) + bytes(60_000)])
+        assert len(second.room(shared)) == 0
+        first.close()
+        assert len(second.room(shared)) == 60_000
 
         second.close()
-        first.close()
         assert buffers.pending_bytes == 0
+
+    def test_a_large_frame_that_begins_far_beyond_the_limit_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(frames_module, "BEYOND_BYTES", 1_000)
+        buffers = FrameBuffers(limit=100_000)
+        feed(FrameSplitter(buffers), [struct.pack(">i", 600_000) + bytes(100_000)])
+
+        with pytest.raises(FrameMemoryExceeded, match="100000"):
+            feed(FrameSplitter(buffers), [struct.pack(">i", 600_000) + bytes(2_000)])
+
+        assert buffers.pending_bytes == 100_000
 
     def test_small_frames_pass_whatever_others_hold(self) -> None:
         buffers = FrameBuffers(limit=100_000)

@@ -503,7 +503,7 @@ def test_a_call_that_no_worker_has_signed_is_not_served(in_turn: Ask) -> None:
         writer.close()
 
         assert b"401" in answer
-        assert b'"error_code": 40101' in answer
+        assert b'"error_code":40101' in answer
 
     in_turn(scenario)
 
