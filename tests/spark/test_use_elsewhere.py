@@ -252,5 +252,6 @@ def test_a_standalone_cluster_takes_the_zip_from_its_driver(
     )
 
     expect_both_jobs_done(bootstrap, topics)
-    # Both workers ran an executor of it.
-    assert len(list((tmp_path / "cluster").glob("worker-*/jobs/app-*/*/stdout"))) == 2
+    # Both workers ran an executor of it; Spark replaces one that is lost on a busy machine.
+    ran = (tmp_path / "cluster").glob("worker-*/jobs/app-*/*/stdout")
+    assert len({path.relative_to(tmp_path / "cluster").parts[0] for path in ran}) == 2
