@@ -41,7 +41,8 @@ class Pair:
         self.history = History()
         self.looked_ms = 0  # the time of the last look
         self.is_queued = False  # a look is scheduled even without changes
-        self.sums: tuple[int, int] | None = None  # committed offsets, end offsets
+        # Committed offsets, end offsets, and the partitions that they are of.
+        self.sums: tuple[int, int, int] | None = None
         self.lag = 0
         self.unknown = 0
         self.verdict = Verdict.UNKNOWN

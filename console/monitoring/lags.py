@@ -143,13 +143,15 @@ class Lags:
         self._judge(pair, group, now_ms)
 
     def _measure(self, pair: Pair, committed: int, end: int, now_ms: int, *, is_read: bool) -> None:
-        before, pair.sums = pair.sums, (committed, end)
+        # A partition that is committed for the first time, or no more, moves the sums by all that
+        # is in it.
+        before, pair.sums = pair.sums, (committed, end, len(pair.history))
         seconds = (now_ms - pair.looked_ms) / 1000
         if not is_read:
             # Offsets that are set while nothing reads have no rate.
             pair.recent = pair.longer = None
             return
-        if before is None or seconds <= 0:
+        if before is None or before[2] != len(pair.history) or seconds <= 0:
             return
         # A group whose offsets were reset, or a topic that was created again, has no rate.
         consumed = max(0, committed - before[0]) / seconds

@@ -402,4 +402,6 @@ def is_loss_ahead(
         # It may never catch up, so test whether the loss is near. Half of the retention at most: a
         # burst in a topic that keeps records for minutes is no loss.
         return left_ms < min(max(10 * WINDOW_MS, retention_ms // 10), retention_ms // 2)
-    return left_ms < eta_s.high_s * 1000
+    # A high end of days may be one moment without a commit: it alone is no loss while the record is
+    # young.
+    return left_ms < eta_s.high_s * 1000 and left_ms < retention_ms // 2

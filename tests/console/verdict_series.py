@@ -179,6 +179,19 @@ def set_again_while_empty(stage: Stage) -> Iterator[None]:
         yield
 
 
+def commits_late(stage: Stage) -> Iterator[None]:
+    """Commit in a second partition, which has 30,000 records, near the end for the first time."""
+    stage.ends[1] = 30_000
+    stage.join()
+    while True:
+        stage.write(10)
+        if stage.second % 5 == 0:
+            stage.commit(0, stage.ends[0])
+            if stage.second >= LASTS_S - 60:
+                stage.commit(1, stage.ends[1])
+        yield
+
+
 def poisoned(stage: Stage) -> Iterator[None]:
     """Commit the same offset again and again from the third minute on."""
     stage.join()
@@ -308,6 +321,13 @@ STORIES = {
         words={10: words("OK"), 120: words("No members"), 235: words("No members", "Stopped")}
         | {255: words("Stopped")},
         says=("it has no members", "nothing reads them"),
+        changes=2,
+    ),
+    "commits-late": Story(
+        script=commits_late,
+        partitions=2,
+        words={130: words("Never committed"), LASTS_S - 65: words("Never committed", "OK")}
+        | {LASTS_S - 30: words("OK")},
         changes=2,
     ),
     "poisoned": Story(

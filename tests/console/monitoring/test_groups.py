@@ -127,6 +127,10 @@ def test_no_page_calls_a_group_ok_over_a_problem_or_alarms_without_one(
                     wrong.append(f"{second} s: {name} is green and does not catch up")
     for name, page in pages.items():
         wrong += [f"{name} says no {text!r}" for text in STORIES[name].says if text not in page]
+    rates = re.search(r"reads ([\d.,]+) records/s while ([\d.,]+) arrive", pages["commits-late"])
+    assert rates is not None
+    # Not the records that were there before the first commit.
+    assert all(10 <= float(rate.replace(",", "")) <= 20 for rate in rates.groups()), rates[0]
     report("; ".join(f"{name}: {' → '.join(each)}" for name, each in changes.items()))
     assert not wrong, "\n".join(wrong[:40])
     often = {name: seen for name, seen in changes.items() if len(seen) - 1 > STORIES[name].changes}

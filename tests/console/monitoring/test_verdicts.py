@@ -173,6 +173,13 @@ def test_loss_is_not_ahead_of_a_short_retention_after_a_moment_of_lag() -> None:
     assert is_loss_ahead(None, lag=5, lag_ms=301_000, retention_ms=600_000)
 
 
+def test_loss_is_not_ahead_of_a_young_record_however_uncertain_the_rates_are() -> None:
+    days_25 = Eta(23.0, 25 * 86_400.0)
+
+    assert not is_loss_ahead(days_25, lag=130, lag_ms=1_400, retention_ms=7 * 86_400_000)
+    assert is_loss_ahead(days_25, lag=130, lag_ms=4 * 86_400_000, retention_ms=7 * 86_400_000)
+
+
 def test_a_partition_whose_end_nobody_tells_is_unknown() -> None:
     history = History()
     history.look(0, committed=5, commit_ms=T0, end=None, now_ms=T0)
