@@ -180,6 +180,7 @@ def test_a_run_whose_worker_is_killed_goes_on_and_sends_no_letter_twice(
     assert row().sent == MANY_LETTERS
 
 
+@pytest.mark.campaign
 def test_the_tasks_of_a_worker_that_was_killed_run_again_within_seconds(
     home: ConnectorsHome, report: Callable[[str], None]
 ) -> None:
