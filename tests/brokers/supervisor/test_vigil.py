@@ -1,4 +1,4 @@
-"""A process that hangs is killed and started again, unless it is on hold or nobody could look."""
+"""A process that hangs is killed and restarted, unless it is on hold or was not watched."""
 
 import asyncio
 import os

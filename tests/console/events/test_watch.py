@@ -134,15 +134,19 @@ def test_the_mirror_is_not_asked_where_nobody_listens_to_it() -> None:
     asyncio.run(quiet())
 
 
-def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> None:
-    key = alice.cookies[settings.SESSION_COOKIE_NAME].value
+async def watched(client: Client) -> tuple[Watch, Stream]:
+    """Open a stream of the user who is signed in."""
+    hub = Hub()
+    watch = Watch(hub)
+    key = client.cookies[settings.SESSION_COOKIE_NAME].value
+    owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
+    assert owner is not None
+    return watch, hub.open(owner, [TOPIC])
 
+
+def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> None:
     async def ended() -> None:
-        hub = Hub()
-        watch = Watch(hub)
-        owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
-        assert owner is not None
-        stream = hub.open(owner, [TOPIC])
+        watch, stream = await watched(alice)
 
         await watch.look_at_sessions()
         assert stream.ended == ""
@@ -165,14 +169,8 @@ def test_a_session_that_has_ended_elsewhere_ends_its_streams(alice: Client) -> N
 def test_a_stream_ends_within_a_second_of_its_session(
     alice: Client, ending: Callable[[], object]
 ) -> None:
-    key = alice.cookies[settings.SESSION_COOKIE_NAME].value
-
     async def ended() -> None:
-        hub = Hub()
-        watch = Watch(hub)
-        owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
-        assert owner is not None
-        stream = hub.open(owner, [TOPIC])
+        watch, stream = await watched(alice)
 
         await watch.look_for_ended_sessions()
         assert stream.ended == ""
