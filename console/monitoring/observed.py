@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from console.monitoring.groups import Group, Pair
+from console.monitoring.rebalances import Rebalances
 
 # Twice the size of the largest supported cluster; the rest is dropped, and the snapshot says that
 # it was cut.
@@ -19,6 +20,8 @@ MAX_PARTITIONS: Final = 200_000
 MAX_GROUPS: Final = 30_000
 MAX_COMMITS: Final = 400_000
 MAX_MEMBERS: Final = 100_000
+# Groups that are gone and rebalanced lately, in case that they come back.
+MAX_DEPARTED: Final = 1_000
 # A broker reports 200 clients and the rest, and fewer APIs than this.
 MAX_DETAIL_ROWS: Final = 300
 # A broker's counters are noted every ten seconds, for a minute.
@@ -97,6 +100,9 @@ class Observed:
         self.moved_members: set[str] = set()
         # Groups that have rebalanced lately.
         self.restless: set[str] = set()
+        # A broker removes a group without offsets as soon as it is empty for a moment, so one that
+        # rebalances again and again comes and goes: by name, the longest absent first.
+        self._departed: dict[str, Rebalances] = {}
         # By topic, then by group.
         self.readers: dict[str, dict[str, Pair]] = {}
         # Places in the columns that were reused for another partition; the sampler empties it.
@@ -304,6 +310,7 @@ class Observed:
                 self.is_cut = True
                 return None
             group = self.groups[name] = Group(name, broker_id, self._now_ms)
+            group.rebalances = self._departed.pop(name, group.rebalances)
         self.touched_groups.add(name)
         return group
 
@@ -385,6 +392,10 @@ class Observed:
             self._drop_reader(group.name, topic)
         del self.groups[group.name]
         self.touched_groups.add(group.name)
+        if not group.rebalances.is_quiet:
+            self._departed[group.name] = group.rebalances
+            if len(self._departed) > MAX_DEPARTED:
+                del self._departed[next(iter(self._departed))]
 
     def _drop_if_empty(self, group: Group, pair: Pair) -> None:
         if pair.is_empty:

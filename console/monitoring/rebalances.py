@@ -13,8 +13,9 @@ from console.monitoring.verdicts import REBALANCED_MS
 SLOTS: Final = 10
 SLOT_MS: Final = REBALANCED_MS // SLOTS
 MANY: Final = 6
-# With no more than these it has settled down.
+# It has settled down with no more than these, or after so long a pause.
 FEW: Final = 2
+SETTLED_MS: Final = 3 * SLOT_MS
 
 # The broker that counts, and its run.
 Source = tuple[int, str]
@@ -61,10 +62,10 @@ class Rebalances:
         if self._slots is None:
             return
         kept = {start: new for start, new in self._slots.items() if now_ms - start <= REBALANCED_MS}
-        if len(kept) >= MANY and not self.since_ms:
-            self.since_ms = min(kept)
-        elif len(kept) <= FEW:
+        if len(kept) <= FEW or now_ms - max(kept) - SLOT_MS > SETTLED_MS:
             self.since_ms = 0
+        elif len(kept) >= MANY and not self.since_ms:
+            self.since_ms = min(kept)
         self._slots = kept or None
 
     @property
