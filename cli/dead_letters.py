@@ -31,6 +31,7 @@ name_argument = click.argument("name", metavar="CONNECTOR")
 filters = (
     click.option("--exception", default="", metavar="CLASS", help="Only letters with this error."),
     click.option("--stage", default="", help="Only letters of this stage, as VALUE_CONVERTER."),
+    click.option("--cause", default="", metavar="ID", help="Only letters of this cause."),
 )
 
 
@@ -38,14 +39,32 @@ filters = (
 @name_argument
 @filters[0]
 @filters[1]
+@filters[2]
+@click.option("--causes", "by_cause", is_flag=True, help="Count them by cause instead.")
 @click.option("--before", default="", metavar="PLACES", help="Older ones, as the last page says.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def dead_letters(
-    *, connect: Connect, name: str, exception: str, stage: str, before: str, form: Form
+    *,
+    connect: Connect,
+    name: str,
+    exception: str,
+    stage: str,
+    cause: str,
+    by_cause: bool,
+    before: str,
+    form: Form,
 ) -> None:
-    """Show the newest dead letters of a sink, the newest first, with their cause."""
-    query = {"exception": exception, "stage": stage, "before": before}
+    """Show the newest dead letters of a sink, the newest first, or their causes.
+
+    Example: ./samsa connectors dead-letters shop --causes
+    """
+    query = {"exception": exception, "stage": stage, "cause": cause, "before": before}
+    if by_cause:
+        if any(query.values()):
+            raise click.UsageError("--causes counts all letters: leave out the other options")
+        _show_causes(_ask(connect, "GET", *OURS, name, "dead-letters", "causes"), form)
+        return
     found = _ask(connect, "GET", *OURS, name, "dead-letters", **query)
     if form is Form.JSON:
         show_json(found)
@@ -83,6 +102,7 @@ def dead_letters(
 )
 @filters[0]
 @filters[1]
+@filters[2]
 @click.option("--dry-run", is_flag=True, help="Only show what would be sent.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the end of the run.")
 @click.option("-y", "--yes", is_flag=True, help="Send without asking.")
@@ -97,21 +117,26 @@ def redrive(  # noqa: PLR0913 - one for each option
     places: Sequence[str],
     exception: str,
     stage: str,
+    cause: str,
     dry_run: bool,
     no_wait: bool,
     yes: bool,
     form: Form,
 ) -> None:
-    """Send dead letters of a sink again. Shows the plan, and asks first."""
+    """Send dead letters of a sink again, all in one run. Shows the plan, and asks first.
+
+    Example: ./samsa connectors redrive shop --cause 3f9a01c2d4e5
+    """
     asked = {
         "destination": destination,
         "offsets": [_range(text) for text in ranges],
         "letters": [_place(text) for text in places],
         "exception": exception,
         "stage": stage,
+        "cause": cause,
     }
     plan = _ask(connect, "POST", *OURS, name, "redrives", "plan", body=asked)
-    if dry_run or not plan["letters"]:
+    if dry_run or not (plan["letters"] or plan["uncounted"]):
         _show_plan(plan, form)
         return
     if not yes:
@@ -157,7 +182,10 @@ def _agree(plan: Mapping[str, Any]) -> None:
     for line in _plan_lines(plan):
         say(plain(line), to_stderr=True)
     if plan["destination"] == "retry":
-        click.confirm(f"Send {counted(plan['letters'], 'letter')} again?", abort=True, err=True)
+        least = "at least " if plan["uncounted"] else ""
+        click.confirm(
+            f"Send {least}{counted(plan['letters'], 'letter')} again?", abort=True, err=True
+        )
         return
     typed = click.prompt("Others may see them again. Type the connector's name", err=True)
     if typed != plan["connector"]:
@@ -183,7 +211,7 @@ def _finish(connect: Connect, run: Mapping[str, Any], *, is_waiting: bool, form:
     while is_waiting and run["state"] == RUNNING:
         if form is Form.TABLE and run["sent"] != shown:
             shown = run["sent"]
-            say(f"run {run['run']}: {shown} of {run['letters']} sent", to_stderr=True)
+            say(f"run {run['run']}: {_sent(run)} sent", to_stderr=True)
         time.sleep(LOOK_S)
         run = _ask(connect, "GET", *OURS, run["connector"], "redrives", str(run["run"]))
     if form is Form.JSON:
@@ -191,7 +219,7 @@ def _finish(connect: Connect, run: Mapping[str, Any], *, is_waiting: bool, form:
     else:
         say(
             f"run {run['run']} of connector {plain(run['connector'])}: {run['state']},"
-            f" {run['sent']} of {run['letters']} sent"
+            f" {_sent(run)} sent"
         )
         for one in run["unsent"]:
             say(f"  not sent: {counted(one['letters'], 'letter')}, {plain(one['reason'])}")
@@ -209,13 +237,23 @@ def _show_plan(plan: Mapping[str, Any], form: Form) -> None:
 
 def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
     """Describe a plan, one sentence for each effect."""
-    lines = [f"{counted(plan['letters'], 'letter')} of topic {plan['from']} would be sent again"]
+    least = "at least " if plan["uncounted"] else ""
+    lines = [
+        f"{least}{counted(plan['letters'], 'letter')} of topic {plan['from']} would be sent again"
+    ]
+    if plan["cause"]:
+        lines.append(f"of the cause: {plan['cause']}")
     for topic, count in sorted(plan["targets"].items()):
         made = ", which is created first" if plan["creates_topic"] else ""
         lines.append(f"to topic {topic}{made}: {count}")
     lines += [f"not sent: {one['letters']}, {one['reason']}" for one in plan["unsent"]]
-    if plan["left"]:
-        lines.append(f"left for another run, after these: offsets of {plan['left']} letters")
+    if plan["uncounted"]:
+        lines.append(
+            f"{plan['uncounted']} further letters were not counted, to answer in time: the run"
+            " looks at each of them as well"
+        )
+    if plan["caution"]:
+        lines.append(f"note: {plan['caution']}")
     for group in plan["groups"]:
         lines.append(
             f"group {group['group']} reads them again ({counted(group['members'], 'member')},"
@@ -258,9 +296,40 @@ def _row(one: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
 
 
 def _run_row(one: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
-    sent = f"{one['sent']} of {one['letters']}"
+    sent = _sent(one)
     reason = plain(one["reason"])[:SHOWN_CHARS]
     return str(one["run"]), one["destination"], one["state"], sent, one["began"][:19], reason
+
+
+def _sent(run: Mapping[str, Any]) -> str:
+    return f"{run['sent']} of {run['letters']}" if run["counted_all"] else str(run["sent"])
+
+
+def _show_causes(found: Mapping[str, Any], form: Form) -> None:
+    if form is Form.JSON:
+        show_json(found)
+        return
+    if not found["causes"]:
+        say(_nothing({**found, "looked": found["counted"]}))
+        return
+    show_table(
+        [
+            *(Column(title="CAUSE"), Column(title="LETTERS", is_number=True)),
+            *(Column(title=title) for title in ("STAGE", "ERROR", "WHAT IT SAYS")),
+        ],
+        [
+            (
+                *(one["cause"], one["letters"], plain(one["stage"])),
+                *(plain(one["exception"].rpartition(".")[2]), plain(one["text"])),
+            )
+            for one in found["causes"]
+        ],
+    )
+    for one in found["causes"]:
+        if one["advice"]:
+            say(f"{one['cause']}: {plain(one['advice'])}")
+    if not found["counted_all"]:
+        say(f"Counted the newest {found['counted']} of {found['total']} letters.", to_stderr=True)
 
 
 def _nothing(found: Mapping[str, Any]) -> str:

@@ -1,12 +1,12 @@
-"""Reads the newest dead letters of a connector, and the cause of each.
+"""Reads the newest dead letters of a connector, and counts them by cause.
 
-Keys and values are records, so the caller needs the right to read the topic. The result is bounded:
-the beginning of each letter, for as many as one look reads.
+Keys and values are records, so the caller needs the right to read the topic. The results are
+bounded: the beginning of each letter, for as many as one look reads.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from connectors import framework_keys as keys
@@ -17,7 +17,15 @@ from connectors.refusals import Refused, Unfit
 from connectors.runtime import letters, redrive
 from connectors.runtime.cluster_wire import ClusterWire
 from connectors.runtime.dead_letters import PREFIX
-from connectors.runtime.letters import Addressee, Choice, Destination, Letter, Unsent
+from connectors.runtime.letter_causes import CauseTally
+from connectors.runtime.letters import (
+    Addressee,
+    Choice,
+    Destination,
+    Letter,
+    SharedCause,
+    Unsent,
+)
 from connectors.runtime.masking import masked
 from connectors.runtime.task_settings import reading_of, value
 from connectors.sdk.errors import ConfigError
@@ -35,6 +43,10 @@ WINDOWS: Final = (100, 400, 1_500)
 MAX_SHOWN: Final = 50
 # A page has to answer within five seconds, even without brokers.
 LOOK_S: Final = 3.0
+# Letters that are counted by cause, backwards from the end of a topic: as many as fit into the time
+# beside a look.
+COUNT_WINDOWS: Final = (1_000, 4_000, 15_000, 30_000)
+COUNT_S: Final = 1.5
 MAX_PREVIEW_BYTES: Final = 2_000
 MAX_HEADERS: Final = 50
 CONTEXT: Final = "errors.deadletterqueue.context.headers.enable"
@@ -93,6 +105,7 @@ class Shown:
     exception: str
     message: str
     stack: str
+    cause: SharedCause
     # How often it was sent again before.
     attempts: int
     key: Preview
@@ -108,6 +121,43 @@ class Shown:
     @property
     def short_exception(self) -> str:
         return self.exception.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseShown:
+    """A cause for display, with secrets masked, and the letters that have it."""
+
+    id: str
+    stage: str
+    exception: str
+    text: str
+    advice: str
+    letters: int
+    # Times of the records.
+    first_ms: int | None
+    last_ms: int | None
+    # The newest letter: partition/offset, and its message.
+    example: str
+    message: str
+
+    @property
+    def short_exception(self) -> str:
+        return self.exception.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Causes:
+    """The causes of the newest letters, the most common first."""
+
+    topic: str
+    is_there: bool = True
+    rows: tuple[CauseShown, ...] = ()
+    counted: int = 0
+    total: int = 0
+    # Letters of rarer causes that are not listed.
+    others: int = 0
+    # Every letter of the topic was counted.
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +234,7 @@ def look(
     wire: Cluster,
     exception: str = "",
     stage: str = "",
+    cause: str = "",
     before: Mapping[int, int] | None = None,
 ) -> Look:
     """Return letters of a connector, newest first. Raises NotFound, Unfit, Refused."""
@@ -197,8 +248,8 @@ def look(
         number: min(end, (before or {}).get(number, end)) for number, (_, end) in bounds.items()
     }
     firsts = {number: first for number, (first, _) in bounds.items()}
-    choice = Choice(exception=exception, stage=stage)
-    search = _Search(wire=wire, place=place, choice=choice, secrets=_secrets(row))
+    choice = Choice(exception=exception, stage=stage, cause=cause)
+    search = _Search(wire=wire, place=place, choice=choice, secrets=secrets_of(row))
     starts = search.run(firsts, ends)
     found = sorted(search.found, key=lambda one: (one.partition, -one.offset))
     return Look(
@@ -208,6 +259,70 @@ def look(
         total=sum(end - first for first, end in bounds.values()),
         older=_older(found, starts, firsts),
     )
+
+
+def causes(by: By, cluster: str, name: str, *, wire: Cluster) -> Causes:
+    """Return the letters of a connector by cause. Raises NotFound, Unfit, Refused."""
+    row = selectors.row_of(cluster, name)
+    place = place_of(row)
+    require_read(by, cluster, place.topic)
+    bounds = bounds_of(wire, place.topic)
+    if not bounds:
+        return Causes(topic=place.topic, is_there=False)
+    (tally, is_whole), secrets = _tally(wire, place.topic, bounds), secrets_of(row)
+    return Causes(
+        topic=place.topic,
+        rows=tuple(
+            CauseShown(
+                id=one.cause.id,
+                stage=one.cause.stage,
+                exception=one.cause.exception,
+                text=masked(one.cause.text, secrets),
+                advice=one.cause.advice,
+                letters=one.count,
+                first_ms=one.first_ms,
+                last_ms=one.last_ms,
+                example="{}/{}".format(*one.place),
+                message=masked(one.message, secrets),
+            )
+            for one in tally.counts()
+        ),
+        counted=tally.counted,
+        total=sum(end - first for first, end in bounds.values()),
+        others=tally.others,
+        is_whole=is_whole,
+    )
+
+
+def _tally(
+    wire: Cluster, topic: str, bounds: Mapping[int, tuple[int, int]]
+) -> tuple[CauseTally, bool]:
+    """Count the newest letters until the time is up; return whether these are all."""
+    tally, deadline = CauseTally(), Deadline(COUNT_S)
+    firsts = {number: first for number, (first, _) in bounds.items()}
+    begins = {number: end for number, (_, end) in bounds.items()}
+    for size in COUNT_WINDOWS:
+        spans = _spans_before(begins, firsts, size)
+        with closing(wire.read(topic, spans)) as batches:
+            for records in batches:
+                for record in records:
+                    tally.add(letters.letter_of(record))
+                if deadline.is_over():
+                    return tally, False
+        begins |= {span.partition: span.start for span in spans}
+        if begins == firsts:
+            break
+    return tally, begins == firsts
+
+
+def _spans_before(begins: Mapping[int, int], firsts: Mapping[int, int], size: int) -> list[Span]:
+    """Return about `size` offsets before the given ones, an equal share of each partition."""
+    share = max(1, size // len(firsts))
+    return [
+        Span(partition=number, start=max(first, begins[number] - share), end=begins[number])
+        for number, first in firsts.items()
+        if first < begins[number]
+    ]
 
 
 def bounds_of(wire: Cluster, topic: str) -> dict[int, tuple[int, int]]:
@@ -236,12 +351,7 @@ class _Search:
         """Read until there are enough; return the lowest offset read in each partition."""
         begins = dict(ends)
         for size in WINDOWS:
-            share = max(1, size // len(firsts))
-            spans = [
-                Span(partition=number, start=max(first, begins[number] - share), end=begins[number])
-                for number, first in firsts.items()
-                if first < begins[number]
-            ]
+            spans = _spans_before(begins, firsts, size)
             # In an incomplete window it is unknown which letters are missing.
             if not spans or not self._has_read(spans):
                 break
@@ -285,6 +395,7 @@ def _older(
 def _shown(letter: Letter, unsent: Unsent | None, secrets: tuple[str, ...]) -> Shown:
     cause, record, origin = letter.cause, letter.record, letter.origin
     own = [pair for pair in record.headers if not pair[0].startswith(PREFIX)]
+    shared = letter.shared_cause
     return Shown(
         partition=record.partition,
         offset=record.offset,
@@ -299,6 +410,7 @@ def _shown(letter: Letter, unsent: Unsent | None, secrets: tuple[str, ...]) -> S
         exception=cause.exception,
         message=masked(cause.message, secrets)[:MAX_PREVIEW_BYTES],
         stack=masked(cause.stack, secrets),
+        cause=replace(shared, text=masked(shared.text, secrets)),
         attempts=0 if origin is None else origin.attempt,
         key=_preview(record.key),
         value=_preview(record.value),
@@ -314,7 +426,7 @@ def _preview(content: bytes | None) -> Preview:
     return Preview(text=text, size=len(content))
 
 
-def _secrets(row: models.Connector) -> tuple[str, ...]:
+def secrets_of(row: models.Connector) -> tuple[str, ...]:
     """Return the passwords of a config, which an older worker may have written into letters."""
     try:
         clear = selectors.opened(row).values()

@@ -1,6 +1,6 @@
 """The plan of a run that sends dead letters again, as shown, stored and sealed.
 
-Pure. Spans end at the last planned letter, so later ones are not sent unseen.
+Pure. Spans end where the topic ended at the time of the plan, so later letters are not sent.
 """
 
 from collections.abc import Mapping
@@ -39,9 +39,13 @@ class RedrivePlan:
     chosen: int = 0
     chosen_bytes: int = 0
     looked: int = 0
-    # Letters after the end of the spans, beyond the limit of one run.
-    left: int = 0
-    # Topic → number of letters to send there.
+    # Letters of the spans that were not looked at: the run does, and the counts are without them.
+    uncounted: int = 0
+    # The cause of the letters in words, if they were chosen by it.
+    cause_text: str = ""
+    # Why the connector does not read the letters soon, or fails again; empty if it does.
+    caution: str = ""
+    # Topic → number of counted letters to send there; no letter goes to another topic.
     targets: Mapping[str, int] = field(default_factory=dict)
     unsent: Mapping[Unsent, int] = field(default_factory=dict)
     groups: tuple[OtherGroup, ...] = ()
@@ -53,6 +57,13 @@ class RedrivePlan:
         """Return whether the run creates the retry topic first."""
         is_retry = self.destination is Destination.RETRY
         return is_retry and any(topic not in self.topic_ids for topic in self.targets)
+
+    @property
+    def is_startable(self) -> bool:
+        """Return whether there is something to send, as far as the plan has looked."""
+        # Letters that were not looked at go to the retry topic, whatever their first topic was.
+        is_retry = self.destination is Destination.RETRY
+        return bool(self.chosen or (self.uncounted and is_retry))
 
     @property
     def begins(self) -> dict[int, int]:
@@ -73,6 +84,9 @@ def plain(plan: RedrivePlan) -> dict[str, Any]:
         "picked": sorted([list(place) for place in plan.choice.picked]),
         "exception": plan.choice.exception,
         "stage": plan.choice.stage,
+        "cause": plan.choice.cause,
+        "cause_text": plan.cause_text,
+        "caution": plan.caution,
         "topics": None if reading is None else list(reading.topics),
         "pattern": "" if reading is None else reading.pattern,
         "has_unnamed": plan.to.has_unnamed,
@@ -80,7 +94,7 @@ def plain(plan: RedrivePlan) -> dict[str, Any]:
         "chosen": plan.chosen,
         "chosen_bytes": plan.chosen_bytes,
         "looked": plan.looked,
-        "left": plan.left,
+        "uncounted": plan.uncounted,
         "targets": dict(plan.targets),
         "unsent": {reason.name: count for reason, count in plan.unsent.items()},
         "groups": [[group.name, group.lag, group.members] for group in plan.groups],
@@ -107,13 +121,17 @@ def plan_of(told: Mapping[str, Any]) -> RedrivePlan:
             picked=frozenset((partition, offset) for partition, offset in told["picked"]),
             exception=told["exception"],
             stage=told["stage"],
+            # Runs of a former release have neither of these.
+            cause=told.get("cause", ""),
         ),
         to=Addressee(connector=told["name"], reading=reading, has_unnamed=told["has_unnamed"]),
         topic_ids=told["topic_ids"],
         chosen=told["chosen"],
         chosen_bytes=told["chosen_bytes"],
         looked=told["looked"],
-        left=told["left"],
+        uncounted=told.get("uncounted", 0),
+        cause_text=told.get("cause_text", ""),
+        caution=told.get("caution", ""),
         targets=told["targets"],
         unsent={Unsent[name]: count for name, count in told["unsent"].items()},
         groups=tuple(

@@ -26,6 +26,7 @@ from connectors.redrive_plans import OtherGroup, RedrivePlan, plain, plan_of
 from connectors.refusals import Conflict, NotFound, Refused, Unfit
 from connectors.runtime import letters
 from connectors.runtime.letters import Choice, Destination, Unsent
+from connectors.runtime.masking import masked
 from connectors.runtime.redrive import size_of
 from connectors.runtime.retry_topic import name_for
 from connectors.sdk.records import TopicPartition
@@ -34,10 +35,7 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.connection import Deadline
 from gateway.kafka.values import NewTopic, Record, Span
 
-# Limits of one run: what a plan reads while the user waits, and a worker sends within a minute.
-# Further letters need another run, which begins where this one ends.
-MAX_LETTERS: Final = 10_000
-MAX_BYTES: Final = 64 * 1024 * 1024
+# What a plan counts while the user waits. The run sends the other letters of its range as well.
 MAX_LOOKED: Final = 50_000
 PLAN_S: Final = 3.0
 # Limit for letters that are named individually.
@@ -63,6 +61,8 @@ class Asked:
     picked: frozenset[tuple[int, int]] = frozenset()
     exception: str = ""
     stage: str = ""
+    # The id of a cause.
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,9 @@ class RunInfo:
     name: str
     destination: Destination
     state: str
+    # Letters that the plan counted; more are sent if it did not count all.
     chosen: int
+    is_counted: bool
     looked: int
     to_look: int
     sent: int
@@ -95,7 +97,10 @@ class RunInfo:
 
     @property
     def percent(self) -> int:
-        return 100 * self.looked // self.to_look if self.to_look else 100
+        if self.state == RunState.DONE or not self.to_look:
+            return 100
+        # Offsets without a record are not looked at.
+        return min(99, 100 * self.looked // self.to_look)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,11 +113,7 @@ class _Tally:
     bytes: int = 0
     targets: dict[str, int] = field(default_factory=dict)
     unsent: dict[Unsent, int] = field(default_factory=dict)
-
-    @property
-    def is_full(self) -> bool:
-        is_large = self.chosen >= MAX_LETTERS or self.bytes >= MAX_BYTES
-        return is_large or self.looked >= MAX_LOOKED
+    cause_text: str = ""
 
 
 def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> RedrivePlan:
@@ -133,11 +134,16 @@ def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> Red
         raise Unfit(f"topic {place.topic} does not exist yet: no record has failed so far")
     spans = list(_spans(asked, bounds))
     choice = Choice(
-        spans=tuple(spans), picked=asked.picked, exception=asked.exception, stage=asked.stage
+        spans=tuple(spans),
+        picked=asked.picked,
+        exception=asked.exception,
+        stage=asked.stage,
+        cause=asked.cause,
     )
     tally = _count(place, choice, asked.destination, wire)
-    cut = tuple(replace(span, end=tally.ends[span.partition]) for span in spans)
-    behind = sum((span.end or 0) - tally.ends[span.partition] for span in spans)
+    uncounted = sum((span.end or 0) - tally.ends[span.partition] for span in spans)
+    if uncounted and _is_retry(asked):
+        tally.targets.setdefault(name_for(name), 0)
     targets = [place.topic, *tally.targets, name_for(name)]
     made = RedrivePlan(
         id=uuid.uuid4().hex,
@@ -146,13 +152,15 @@ def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> Red
         generation=row.generation,
         dead_topic=place.topic,
         destination=asked.destination,
-        choice=replace(choice, spans=tuple(span for span in cut if span.start < (span.end or 0))),
+        choice=choice,
         to=place.to,
         topic_ids=wire.topic_ids(targets if _is_retry(asked) else targets[:-1]),
         chosen=tally.chosen,
         chosen_bytes=tally.bytes,
         looked=tally.looked,
-        left=behind,
+        uncounted=uncounted,
+        cause_text=masked(tally.cause_text, dead_letters.secrets_of(row)),
+        caution=_caution(by, row, is_retry=_is_retry(asked)),
         targets=tally.targets,
         unsent=tally.unsent,
     )
@@ -167,7 +175,7 @@ def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
     if done is not None:
         # The same plan was started before.
         return _info(done, plan.name)
-    if not plan.chosen:
+    if not plan.is_startable:
         raise Unfit("the plan has no letter that could be sent: choose others")
     _require_unmoved(by, row, plan, wire)
     mark: dict[str, int] = {}
@@ -311,14 +319,14 @@ def _spans(asked: Asked, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Span
 
 
 def _count(place: Place, choice: Choice, destination: Destination, wire: Cluster) -> _Tally:
-    """Read letters as the run would, up to the limit of a run."""
+    """Read letters as the run would, for as long as the user waits."""
     tally = _Tally(ends={span.partition: span.start for span in choice.spans})
     partitions, deadline = wire.topics(), Deadline(PLAN_S)
     with closing(wire.read(place.topic, choice.spans)) as batches:
         for records in batches:
             for record in records:
                 _look(tally, record, place, choice, destination, partitions)
-                if tally.is_full:
+                if tally.looked >= MAX_LOOKED:
                     return tally
             if deadline.is_over():
                 return tally
@@ -339,6 +347,8 @@ def _look(
     letter = letters.letter_of(record)
     if not choice.has(letter):
         return
+    if choice.cause and not tally.cause_text:
+        tally.cause_text = letter.shared_cause.text
     made = letters.again(letter, place.to, destination, run="", partitions=partitions)
     if isinstance(made, Unsent):
         tally.unsent[made] = tally.unsent.get(made, 0) + 1
@@ -346,6 +356,36 @@ def _look(
     tally.chosen += 1
     tally.bytes += size_of(made.record)
     tally.targets[made.topic] = tally.targets.get(made.topic, 0) + 1
+
+
+def _caution(by: By, row: models.Connector, *, is_retry: bool) -> str:
+    """Return why the connector does not read letters that are sent now, or may refuse them again.
+
+    Empty if it reads them.
+    """
+    status = selectors.status(row.cluster, row.name, reader=by.caller.rights)
+    failed = sum(task.state == models.State.FAILED for task in status.tasks)
+    waits = (
+        "the letters wait in its retry topic until then"
+        if is_retry
+        else "other readers of the topic get the letters at once"
+    )
+    if row.target != models.Target.STARTED:
+        return f"{row.name} is {row.target.lower()}, and reads nothing until it is resumed: {waits}"
+    if failed or status.state == models.State.FAILED:
+        which = f"{failed} of {len(status.tasks)} tasks" if failed else "the connector"
+        return (
+            f"{which} of {row.name} failed, and {'do' if failed > 1 else 'does'} nothing until a"
+            f" restart: {waits}. Correct the cause and restart it, or the letters fail again"
+        )
+    losing = [task.losing for task in status.tasks if task.losing is not None]
+    if losing:
+        lost, read = sum(one.lost for one in losing), sum(one.read for one in losing)
+        return (
+            f"{row.name} still loses records, {lost:,} of the last {read:,}: correct the cause"
+            " first, since a letter that fails again becomes a dead letter again"
+        )
+    return ""
 
 
 def _with_groups(by: By, plan: RedrivePlan, wire: Cluster) -> RedrivePlan:
@@ -421,10 +461,11 @@ def _told(row: models.Redrive, plan: RedrivePlan) -> dict[str, str]:
         "run": str(row.pk),
         "from": plan.dead_topic,
         "to": ", ".join(sorted(plan.targets)),
-        "letters": str(plan.chosen),
+        "letters": f"at least {plan.chosen}" if plan.uncounted else str(plan.chosen),
         "offsets": ", ".join(spans),
         "exception": plan.choice.exception,
         "stage": plan.choice.stage,
+        "cause": plan.cause_text or plan.choice.cause,
         "seen again by": ", ".join(others),
     }
     return {key: text for key, text in told.items() if text}
@@ -438,8 +479,9 @@ def _info(row: models.Redrive, name: str) -> RunInfo:
         destination=plan.destination,
         state=row.state,
         chosen=row.chosen,
+        is_counted=not plan.uncounted,
         looked=row.looked,
-        to_look=plan.looked,
+        to_look=plan.looked + plan.uncounted,
         sent=row.sent,
         sent_bytes=row.sent_bytes,
         unsent={Unsent[reason]: count for reason, count in row.unsent.items()},

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from connectors.dead_letters import Look, Preview, Shown
+from connectors.dead_letters import Causes, CauseShown, Look, Preview, Shown
 from connectors.redrive_plans import RedrivePlan
 from connectors.redrives import MAX_PICKED, Asked, RunInfo
 from connectors.runtime.letters import Destination, Unsent
 from gateway.kafka.values import Span
 from gateway.rest.codes import ApiError, Code
 
-OF_PLAN: Final = frozenset({"destination", "offsets", "letters", "exception", "stage"})
+OF_PLAN: Final = frozenset({"destination", "offsets", "letters", "exception", "stage", "cause"})
 MAX_SPANS: Final = 1000
 MAX_WORD_CHARS: Final = 500
 MAX_OFFSET: Final = 2**63 - 1
@@ -27,6 +27,18 @@ def look(found: Look) -> dict[str, Any]:
     }
 
 
+def causes(found: Causes) -> dict[str, Any]:
+    return {
+        "topic": found.topic,
+        "exists": found.is_there,
+        "causes": [_cause(one) for one in found.rows],
+        "others": found.others,
+        "counted": found.counted,
+        "counted_all": found.is_whole,
+        "total": found.total,
+    }
+
+
 def plan(made: RedrivePlan) -> dict[str, Any]:
     return {
         "connector": made.name,
@@ -37,7 +49,9 @@ def plan(made: RedrivePlan) -> dict[str, Any]:
         "letters": made.chosen,
         "bytes": made.chosen_bytes,
         "looked": made.looked,
-        "left": made.left,
+        "uncounted": made.uncounted,
+        "cause": made.cause_text,
+        "caution": made.caution,
         "offsets": [
             {"partition": span.partition, "from": span.start, "until": span.end}
             for span in made.choice.spans
@@ -59,6 +73,7 @@ def run(one: RunInfo) -> dict[str, Any]:
         "topics": list(one.topics),
         "state": one.state,
         "letters": one.chosen,
+        "counted_all": one.is_counted,
         "sent": one.sent,
         "bytes": one.sent_bytes,
         "looked": one.looked,
@@ -71,12 +86,9 @@ def run(one: RunInfo) -> dict[str, Any]:
     }
 
 
-def filter_of(query: Mapping[str, Any]) -> tuple[str, str]:
-    """Parse the exception class and the stage."""
-    return (
-        _word(query.get("exception") or "", "exception"),
-        _word(query.get("stage") or "", "stage"),
-    )
+def filter_of(query: Mapping[str, Any]) -> dict[str, str]:
+    """Parse the exception class, the stage, and the id of a cause."""
+    return {name: _word(query.get(name) or "", name) for name in ("exception", "stage", "cause")}
 
 
 def before_of(query: Mapping[str, str]) -> dict[int, int]:
@@ -113,13 +125,11 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
             start=_number(one, "from", missing=0),
             end=_number(one, "until") if one.get("until") is not None else None,
         )
-    exception, stage = filter_of(given)
     return Asked(
         destination=Destination(word),
         spans=tuple(spans.values()),
         picked=picked,
-        exception=exception,
-        stage=stage,
+        **filter_of(given),
     )
 
 
@@ -135,6 +145,21 @@ def require_same(made: RedrivePlan, cluster: str, name: str) -> None:
         _refuse(f"the seal belongs to a plan for connector {made.name}: send it there")
 
 
+def _cause(one: CauseShown) -> dict[str, Any]:
+    return {
+        "cause": one.id,
+        "stage": one.stage,
+        "exception": one.exception,
+        "text": one.text,
+        "advice": one.advice,
+        "letters": one.letters,
+        "first": one.first_ms,
+        "last": one.last_ms,
+        "example": one.example,
+        "message": one.message,
+    }
+
+
 def _letter(one: Shown) -> dict[str, Any]:
     return {
         "partition": one.partition,
@@ -146,6 +171,7 @@ def _letter(one: Shown) -> dict[str, Any]:
         "connector": one.connector,
         "task": one.task,
         "stage": one.stage,
+        "cause": one.cause.id,
         "class": one.class_name,
         "exception": one.exception,
         "message": one.message,

@@ -38,18 +38,25 @@ class DeadLettersView(RedriveView):
         """Return the newest letters of a connector, with cause and content."""
         self.require_view(name)
         query = request.query_params
-        exception, stage = shapes.filter_of(query)
         with self.wire() as wire:
             found = dead_letters.look(
                 self.by,
                 self.cluster_id,
                 name,
                 wire=wire,
-                exception=exception,
-                stage=stage,
                 before=shapes.before_of(query),
+                **shapes.filter_of(query),
             )
         return Response(shapes.look(found))
+
+
+class CausesView(RedriveView):
+    def get(self, _request: Request, name: str) -> Response:
+        """Count the dead letters of a connector by cause."""
+        self.require_view(name)
+        with self.wire() as wire:
+            found = dead_letters.causes(self.by, self.cluster_id, name, wire=wire)
+        return Response(shapes.causes(found))
 
 
 class PlanView(RedriveView):

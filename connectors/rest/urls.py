@@ -38,6 +38,7 @@ urlpatterns: list[URLPattern] = [
     at("admin/loggers", worker.LoggersView),
     at("admin/loggers/{logger}", worker.LoggerView),
     at(f"{OURS}/dead-letters", redrives.DeadLettersView),
+    at(f"{OURS}/dead-letters/causes", redrives.CausesView),
     at(f"{OURS}/redrives", redrives.RunsView),
     at(f"{OURS}/redrives/plan", redrives.PlanView),
     at(RUN, redrives.RunView),

@@ -43,9 +43,9 @@ class _Remedy:
 
 OTHERS: Final = Cause(text="other errors")
 SIDES: Final = {
-    Stage.KEY_CONVERTER: "key",
-    Stage.VALUE_CONVERTER: "value",
-    Stage.HEADER_CONVERTER: "header",
+    Stage.KEY_CONVERTER.value: "key",
+    Stage.VALUE_CONVERTER.value: "value",
+    Stage.HEADER_CONVERTER.value: "header",
 }
 REMEDIES: Final = (
     _Remedy(
@@ -95,13 +95,28 @@ def cause_of(failed: StepFailed, secrets: Iterable[str], topics: Collection[str]
     if isinstance(error, KafkaFailure):
         return Cause(text=_shown(str(error), secrets), advice=error.next_step)
     said = (words(error).strip().splitlines() or [type(error).__name__])[0]
-    side = SIDES.get(failed.stage, "value")
-    for remedy in REMEDIES:
-        if remedy.words in said:
-            return Cause(text=remedy.text.format(side=side), advice=remedy.advice.format(side=side))
+    if (known := _remedied(failed.stage.value, said)) is not None:
+        return known
     _, about_record = parts(error)
     shown = _shown(said, secrets)
     return Cause(text=record_parts.marked(shown, topics) if about_record else shown)
+
+
+def of_message(stage: str, said: str) -> Cause:
+    """Return the cause that the message of an error names, without what is own to one record.
+
+    Passwords are not masked, and no part is marked: a reader of dead letters sees records.
+    """
+    return _remedied(stage, said) or Cause(text=_shown(said, ()))
+
+
+def _remedied(stage: str, said: str) -> Cause | None:
+    """Return the cause of a message that is known; None for others."""
+    side = SIDES.get(stage.upper(), "value")
+    for remedy in REMEDIES:
+        if remedy.words in said:
+            return Cause(text=remedy.text.format(side=side), advice=remedy.advice.format(side=side))
+    return None
 
 
 def _shown(text: str, secrets: Iterable[str]) -> str:

@@ -7,9 +7,10 @@ client with write access to the topic may have forged them, so nothing is truste
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from hashlib import blake2b
 from typing import Final
 
-from connectors.runtime import retry_topic
+from connectors.runtime import causes, retry_topic
 from connectors.runtime.dead_letters import PREFIX
 from connectors.runtime.retry_topic import Origin
 from connectors.runtime.sink_places import has_topic
@@ -18,6 +19,10 @@ from gateway.kafka.values import Header, NewRecord, Record, Span
 
 # The longest header that is a name; callers cut the message and the stack trace.
 MAX_NAME_CHARS: Final = 500
+# No message is read further to find its cause; a forged one may have a megabyte.
+MAX_READ_CHARS: Final = 2_000
+# Of the id of a cause: short enough to type, and no two of a topic are the same.
+ID_BYTES: Final = 6
 
 
 class Destination(Enum):
@@ -34,6 +39,7 @@ class Unsent(Enum):
     UNREAD = "a header name is not UTF-8, so its headers would be lost"
     NOT_READ = "the connector does not read the topic it was read from"
     GONE = "the partition it was read from does not exist any more"
+    UNPLANNED = "its topic was in none of the letters that the plan had counted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,30 @@ class Cause:
     exception: str = ""
     message: str = ""
     stack: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedCause:
+    """What failed letters have in common. `text` is their message without the parts of one record.
+
+    Passwords in it are not masked.
+    """
+
+    stage: str
+    exception: str
+    text: str
+    # What to do about it; empty if nothing general can be said.
+    advice: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return a short name, by which forms, addresses and commands choose its letters."""
+        told = f"{self.stage.upper()}\x00{self.exception}\x00{self.text}"
+        return blake2b(told.encode("utf-8", "replace"), digest_size=ID_BYTES).hexdigest()
+
+    @property
+    def short_exception(self) -> str:
+        return self.exception.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +105,33 @@ class Letter:
         cause = self.cause
         return Origin(topic=cause.topic, partition=cause.partition, offset=cause.offset, attempt=0)
 
+    @property
+    def shared_cause(self) -> SharedCause:
+        told = self.cause
+        said = (told.message[:MAX_READ_CHARS].strip().splitlines() or [""])[0]
+        found = causes.of_message(told.stage, said)
+        return SharedCause(
+            stage=told.stage, exception=told.exception, text=found.text, advice=found.advice
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A selection of letters: by spans, picked offsets, exception class and stage."""
+    """A selection of letters: by spans, picked offsets, exception class, stage, and cause."""
 
     spans: tuple[Span, ...] = ()
     picked: frozenset[tuple[int, int]] = frozenset()
     exception: str = ""
     stage: str = ""
+    # The id of a cause.
+    cause: str = ""
 
     def has(self, letter: Letter) -> bool:
         return (
             (not self.picked or letter.place in self.picked)
             and (not self.stage or letter.cause.stage.upper() == self.stage.upper())
             and (not self.exception or _is_class(letter.cause.exception, self.exception))
+            and (not self.cause or letter.shared_cause.id == self.cause)
         )
 
 

@@ -5,7 +5,7 @@ retry topic. If the worker dies, the next one reads that topic from the noted en
 letters that it finds. At an origin nothing shows what has arrived: such a run stops, and says so.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
@@ -75,6 +75,8 @@ class Run:
     destination: Destination
     choice: Choice
     to: Addressee
+    # The topics that the plan named; others were neither shown nor allowed.
+    targets: Collection[str]
     positions: Mapping[int, int] = field(default_factory=dict)
     # The end of the retry topic when the ledger was last written.
     mark: Mapping[int, int] = field(default_factory=dict)
@@ -249,6 +251,8 @@ class Redrive:
             return
         run = self._run
         made = again(letter, run.to, run.destination, run=run.id, partitions=partitions)
+        if not isinstance(made, Unsent) and made.topic not in run.targets:
+            made = Unsent.UNPLANNED
         if isinstance(made, Unsent):
             batch.unsent[made] = batch.unsent.get(made, 0) + 1
         else:

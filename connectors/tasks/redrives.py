@@ -126,6 +126,7 @@ def run_of(row: Row) -> Run:
         destination=plan.destination,
         choice=plan.choice,
         to=plan.to,
+        targets=frozenset(plan.targets),
         positions={int(at): offset for at, offset in row.positions.items()},
         mark={int(at): offset for at, offset in row.mark.items()},
         is_in_doubt=row.is_in_doubt,

@@ -10,14 +10,6 @@ from connectors.redrives import MAX_PICKED, Asked
 from connectors.runtime.letters import Destination
 from gateway.kafka.values import Span
 
-# The stage at which a record failed: Connect's names, and their meaning.
-STAGES: Final[Mapping[str, str]] = {
-    "KEY_CONVERTER": "reading the key",
-    "VALUE_CONVERTER": "reading the value",
-    "HEADER_CONVERTER": "reading the headers",
-    "TRANSFORMATION": "a transform",
-    "TASK_PUT": "writing to the target",
-}
 MAX_WORD_CHARS: Final = 500
 MAX_PARTITIONS: Final = 1000
 CHOSEN: Final = "chosen"
@@ -33,11 +25,17 @@ class Filter:
 
     exception: str = ""
     stage: str = ""
+    # The id of a cause.
+    cause: str = ""
     before: Mapping[int, int]
 
     @property
     def is_set(self) -> bool:
-        return bool(self.exception or self.stage)
+        return bool(self.exception or self.stage or self.cause)
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        return {"exception": self.exception, "stage": self.stage, "cause": self.cause}
 
 
 def filter_of(query: QueryDict) -> Filter:
@@ -49,22 +47,24 @@ def filter_of(query: QueryDict) -> Filter:
     return Filter(
         exception=query.get("exception", "").strip()[:MAX_WORD_CHARS],
         stage=query.get("stage", "").strip()[:MAX_WORD_CHARS],
+        cause=query.get("cause", "").strip()[:MAX_WORD_CHARS],
         before=before,
     )
 
 
 def asked_of(post: QueryDict) -> Asked:
-    """Return the request: the ticked letters, or all that the filter matches."""
+    """Return the request: the ticked letters, those of a cause, or all that the filter matches."""
     found = filter_of(post)
     known = {one.value: one for one in Destination}
     destination = known.get(post.get("destination", ""), Destination.RETRY)
+    if of_cause := post.get("of-cause", "").strip()[:MAX_WORD_CHARS]:
+        return Asked(destination=destination, cause=of_cause)
     if post.get("what") == CHOSEN:
         return Asked(destination=destination, picked=_picked(post.getlist("letter")))
     return Asked(
         destination=destination,
         spans=_range(post),
-        exception=found.exception,
-        stage=found.stage,
+        **found.chosen,
     )
 
 

@@ -1,4 +1,4 @@
-"""Shows dead letters of a connector: list, choose, plan, start, follow, stop and resume.
+"""Shows dead letters of a connector: causes, list, choose, plan, start, follow, stop and resume.
 
 A run starts exactly the previewed plan: the browser returns it sealed, and it is refused if the
 facts behind it have changed.
@@ -174,31 +174,27 @@ def _letters(
     if missing := desk.missing():
         return missing
 
-    def ask() -> dead_letters.Look:
+    def ask() -> tuple[dead_letters.Look, dead_letters.Causes]:
+        asked = (by_of(desk.request), desk.cluster, desk.name)
         with query.cluster_of(desk.cluster) as wire:
-            return dead_letters.look(
-                by_of(desk.request),
-                desk.cluster,
-                desk.name,
-                wire=wire,
-                exception=found.exception,
-                stage=found.stage,
-                before=found.before,
-            )
+            look = dead_letters.look(*asked, wire=wire, before=found.before, **found.chosen)
+            return look, dead_letters.causes(*asked, wire=wire)
 
-    look, failed, worse = query.attempt(ask)
-    query_of_older = {"exception": found.exception, "stage": found.stage}
+    seen, failed, worse = query.attempt(ask)
+    look, causes = seen or (None, None)
     older = ",".join(f"{at}:{end}" for at, end in sorted(look.older.items())) if look else ""
     return desk.page(
         "connector_dead_letters",
         status if wrong else worse,
         look=look,
         rows=() if look is None else query.rows_of(look),
+        causes=causes,
+        cause_rows=() if causes is None else query.cause_rows_of(causes),
         filter=found,
-        stages=forms.STAGES,
+        stages=query.STAGES,
         wrong=wrong,
         failed=failed,
-        older=urlencode({**query_of_older, "before": older}) if older else "",
+        older=urlencode({**found.chosen, "before": older}) if older else "",
         runs=query.runs_of(desk.cluster, desk.name)[:1],
     )
 

@@ -1,5 +1,6 @@
 """Reads dead letters of a connector for its pages, and the runs that send them again."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from connectors import dead_letters, redrives, refusals
-from connectors.dead_letters import Cluster, Look, Shown
+from connectors.dead_letters import Causes, CauseShown, Cluster, Look, Shown
 from connectors.redrive_plans import RedrivePlan
 from connectors.redrives import RunInfo
 from connectors.runtime.letters import Destination
@@ -32,6 +33,14 @@ STATUS: Final[Mapping[type[Exception], int]] = {
     refusals.NotFound: 404,
     refusals.Refused: 403,
 }
+# The stage at which a record failed: Connect's names, and their meaning.
+STAGES: Final[Mapping[str, str]] = {
+    "KEY_CONVERTER": "reading the key",
+    "VALUE_CONVERTER": "reading the value",
+    "HEADER_CONVERTER": "reading the headers",
+    "TRANSFORMATION": "a transform",
+    "TASK_PUT": "writing to the target",
+}
 RUN_MARKS: Final[Mapping[str, Mark]] = {
     "RUNNING": Mark(state="ok", word="Sending", meaning="A worker sends, batch by batch."),
     "DONE": Mark(state="ok", word="Done", meaning="Every planned letter was processed."),
@@ -46,6 +55,17 @@ class LetterRow:
 
     letter: Shown
     at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseRow:
+    """The letters of one cause, and their share of those that were counted."""
+
+    cause: CauseShown
+    share: float
+    failed_while: str
+    first_at: datetime | None
+    last_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +105,19 @@ def cluster_of(cluster_id: str) -> Iterator[Cluster]:
 
 
 def rows_of(look: Look) -> tuple[LetterRow, ...]:
+    return tuple(LetterRow(letter=one, at=_at(one.timestamp_ms)) for one in look.rows)
+
+
+def cause_rows_of(causes: Causes) -> tuple[CauseRow, ...]:
     return tuple(
-        LetterRow(
-            letter=one, at=None if one.timestamp_ms is None else moment(one.timestamp_ms / 1000)
+        CauseRow(
+            cause=one,
+            share=one.letters / causes.counted,
+            failed_while=STAGES.get(one.stage.upper(), one.stage),
+            first_at=_at(one.first_ms),
+            last_at=_at(one.last_ms),
         )
-        for one in look.rows
+        for one in causes.rows
     )
 
 
@@ -135,15 +163,19 @@ def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
         return None, f"{error}.".replace("..", "."), STATUS.get(type(error), 409)
 
 
+def _at(time_ms: int | None) -> datetime | None:
+    return None if time_ms is None else moment(time_ms / 1000)
+
+
 def _command(plan: RedrivePlan) -> str:
     """Return the equivalent command line."""
-    words = ["./samsa connectors redrive", plan.name]
+    words = ["./samsa connectors redrive", shlex.quote(plan.name)]
     if plan.destination is Destination.ORIGIN:
         words.append("--to origin")
     words += _places(plan)
-    for flag, text in (("--exception", plan.choice.exception), ("--stage", plan.choice.stage)):
-        if text:
-            words.append(f"{flag} {text}")
+    for name in ("exception", "stage", "cause"):
+        if text := getattr(plan.choice, name):
+            words.append(f"--{name} {shlex.quote(text)}")
     return " ".join(words)
 
 

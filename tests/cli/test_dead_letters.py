@@ -70,6 +70,11 @@ def test_letters_are_looked_at_and_sent_again_by_words(ask: Asked, connection: C
     listed = json.loads(ask("dead-letters", "shop", "-O", "json"))
     assert [one["connector"] for one in listed["letters"]] == ["other", "shop", "shop"]
 
+    causes = json.loads(ask("dead-letters", "shop", "--causes", "-O", "json"))["causes"]
+    assert [(one["letters"], one["text"]) for one in causes] == [(3, "no")]
+    assert f"{causes[0]['cause']}        3  TASK_PUT" in ask("dead-letters", "shop", "--causes")
+    assert "2 letters" in ask("redrive", "shop", "--cause", causes[0]["cause"], "--dry-run")
+
     planned = ask("redrive", "shop", "--dry-run")
     assert "2 letters of topic dead would be sent again\n" in planned
     assert "to topic connect-shop.retry, which is created first: 2\n" in planned

@@ -5,6 +5,7 @@ import pytest
 from connectors import dead_letters, services
 from connectors.changes import By
 from connectors.refusals import Refused
+from connectors.runtime import letter_causes
 from connectors.runtime.letters import Unsent
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import FULL_ADMIN, Grant, Rights
@@ -95,6 +96,8 @@ def test_passwords_of_the_connector_stand_in_no_letter(wire: FakeWire) -> None:
 
     assert "hunter22" not in f"{one.message} {one.stack}"
     assert one.message == "no [hidden]"
+    [cause] = dead_letters.causes(ANN, C, "c", wire=wire).rows
+    assert "hunter22" not in f"{cause.text} {cause.message} {one.cause.text}"
 
 
 def test_whoever_may_not_read_records_sees_no_letter(wire: FakeWire) -> None:
@@ -102,6 +105,39 @@ def test_whoever_may_not_read_records_sees_no_letter(wire: FakeWire) -> None:
 
     with pytest.raises(Refused, match="read payloads"):
         dead_letters.look(only, C, "c", wire=wire)
+
+
+def test_letters_are_counted_by_cause_with_an_example(wire: FakeWire) -> None:
+    for number in range(3):
+        bury(wire, b"x", partition=number % 2, exception_message=f'"{number}" is no number\nat 1')
+    said = "JsonConverter with schemas.enable requires schema and payload"
+    bury(wire, b"y", exception_message=said)
+
+    found = dead_letters.causes(ANN, C, "c", wire=wire)
+    shown = look(wire, cause=found.rows[0].id)
+
+    first, second = found.rows
+    assert (first.letters, first.text, first.example) == (3, "… is no number", "0/1")
+    assert first.message.startswith('"2" is no number')
+    assert second.advice == "set value.converter.schemas.enable=false"
+    assert (found.counted, found.total, found.is_whole) == (4, 4, True)
+    assert len(shown.rows) == 3
+
+
+def test_causes_beyond_the_limit_are_counted_together(
+    wire: FakeWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letter_causes, "MAX_CAUSES", 2)
+    for letter in ("a", "b", "c", "b"):
+        bury(wire, b"x", exception_message=f"failed as {letter}")
+
+    found = dead_letters.causes(ANN, C, "c", wire=wire)
+
+    assert [(one.text, one.letters) for one in found.rows] == [
+        ("failed as b", 2),
+        ("failed as a", 1),
+    ]
+    assert (found.counted, found.others) == (4, 1)
 
 
 def test_a_topic_that_nothing_has_failed_into_is_not_there(wire: FakeWire) -> None:

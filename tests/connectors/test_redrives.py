@@ -1,11 +1,12 @@
 """Runs that send dead letters again: what is planned, who may, and how rows carry them on."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from connectors import changes, models, redrives, services
+from connectors import changes, dead_letters, models, redrives, services
 from connectors.changes import By
 from connectors.models import RunState
 from connectors.redrive_plans import RedrivePlan
@@ -108,7 +109,7 @@ def test_a_plan_says_what_would_be_sent_and_changes_nothing(wire: FakeWire) -> N
 
     plan = planned(wire)
 
-    assert (plan.chosen, plan.looked, plan.left) == (3, 4, 0)
+    assert (plan.chosen, plan.looked, plan.uncounted) == (3, 4, 0)
     assert plan.targets == {RETRIES: 3}
     assert plan.unsent == {Unsent.OTHER: 1}
     assert plan.makes_topic
@@ -128,17 +129,84 @@ def test_letters_are_planned_by_range_by_place_by_class_and_by_stage(wire: FakeW
         planned(wire, spans=(Span(partition=7, start=0),))
 
 
-def test_a_plan_ends_where_a_run_would_be_too_large(
+def test_run_sends_letters_that_its_plan_had_no_time_to_count(
     wire: FakeWire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redrives, "MAX_LETTERS", 2)
+    add_worker()
+    queue = Queue(wire)
+    monkeypatch.setattr(redrives, "MAX_LOOKED", 2)
 
-    first = planned(wire)
-    rest = planned(wire, spans=(Span(partition=0, start=2),))
+    plan = planned(wire)
+    bury(wire, b"later")
+    started = redrives.start(ANN, plan, wire=wire)
+    tasks.plan(C, queue)
+    queue.work()
 
-    assert (first.chosen, first.left) == (2, 1)
-    assert first.choice.spans == (Span(partition=0, start=0, end=2),)
-    assert (rest.chosen, rest.left) == (1, 0)
+    assert (plan.chosen, plan.uncounted) == (2, 1)
+    assert (started.is_counted, started.percent) == (False, 0)
+    done = redrives.run(C, "c", started.id)
+    assert (done.state, done.sent, done.percent) == ("DONE", 3, 100)
+    assert wire.values(RETRIES) == [b"a", b"b", b"c"]
+
+
+def test_run_sends_nothing_to_a_topic_that_its_plan_did_not_show(
+    wire: FakeWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_worker()
+    queue = Queue(wire)
+    services.put_config(ANN, C, "c", SINK | {"topics": "in,private"})
+    wire.logs["private"] = [[]]
+    bury(wire, b"d", topic="private", offset="0")
+    monkeypatch.setattr(redrives, "MAX_LOOKED", 3)
+
+    redrives.start(ANN, planned(wire, destination=Destination.ORIGIN), wire=wire)
+    tasks.plan(C, queue)
+    queue.work()
+
+    assert wire.values("in") == [b"a", b"b", b"c"]
+    assert not wire.values("private")
+    assert row().unsent == {Unsent.UNPLANNED.name: 1}
+
+
+def test_letters_of_one_cause_are_sent_and_others_stay(wire: FakeWire) -> None:
+    add_worker()
+    queue = Queue(wire)
+    bury(wire, b"d", stage="TASK_PUT", exception_message="column 4711 is too short")
+    bury(wire, b"e", stage="TASK_PUT", exception_message="column 4712 is too short")
+    found = dead_letters.causes(ANN, C, "c", wire=wire)
+    [short] = [one for one in found.rows if one.stage == "TASK_PUT"]
+
+    plan = planned(wire, cause=short.id)
+    redrives.start(ANN, plan, wire=wire)
+    tasks.plan(C, queue)
+    queue.work()
+
+    assert (plan.chosen, plan.cause_text) == (2, "column … is too short")
+    assert wire.values(RETRIES) == [b"d", b"e"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda: services.stop(ANN, C, "c"), "c is stopped, and reads nothing until it is resumed"),
+        (
+            lambda: models.Task.objects.update(state=models.State.FAILED),
+            "1 of 1 tasks of c failed, and does nothing until a restart",
+        ),
+    ],
+)
+def test_plan_for_a_connector_that_does_not_run_says_what_follows(
+    wire: FakeWire, change: Callable[[], object], said: str
+) -> None:
+    owner = models.Connector.objects.get(name="c")
+    models.Task.objects.create(connector=owner, number=0, generation=1, state=models.State.RUNNING)
+    assert not planned(wire).caution
+
+    change()
+
+    assert said in planned(wire).caution
+    assert "wait in its retry topic" in planned(wire).caution
+    assert "other readers" in planned(wire, destination=Destination.ORIGIN).caution
 
 
 def test_a_run_sends_what_was_planned_and_is_told_of(wire: FakeWire) -> None:

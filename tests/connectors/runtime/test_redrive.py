@@ -67,6 +67,7 @@ def planned(wire: FakeWire, **fields: Any) -> Run:
         "destination": Destination.RETRY,
         "choice": Choice(spans=(Span(partition=0, start=0, end=end),)),
         "to": Addressee(connector="c", reading=Reading(topics=("in",))),
+        "targets": (RETRIES, "in"),
         "positions": {0: 0},
         "mark": {0: 0},
     }

@@ -131,6 +131,35 @@ def test_all_of_a_filter_or_of_a_range_are_planned(alice: Client) -> None:
     assert "--offsets 0:0-1" in ranged
 
 
+def test_one_error_of_many_letters_is_shown_once_and_they_are_sent_in_two_clicks(
+    alice: Client, wire: FakeWire
+) -> None:
+    for number in range(60):
+        bury(wire, b"x", connector_name=NAME, exception_message=f"value {number + 1000} is bad")
+
+    page = see(alice)
+    shown = text_of(page)
+    [cause] = re.findall(r'name="of-cause" value="(\w+)">[^<]*<[^>]*> all of this cause', shown)[:1]
+    planned = plan(alice, **{"of-cause": cause})
+    start(alice, planned)
+
+    causes = shown.partition("Letters</h2>")[0]
+    assert causes.count("value … is bad") == 1
+    assert "60</b>" in causes
+    assert "Send 60 dead letters again?" in text_of(planned)
+    assert f"--cause {cause}" in text_of(planned)
+    assert models.Redrive.objects.get().chosen == 60
+    of_cause = text_of(see(alice, cause=cause))
+    assert "Letters of this cause" in of_cause
+    assert "two" not in of_cause.partition("Letters of this cause")[2]
+
+
+def test_plan_for_a_stopped_connector_warns(alice: Client) -> None:
+    models.Connector.objects.update(target=models.Target.STOPPED)
+
+    assert "reads nothing until it is resumed" in text_of(plan(alice))
+
+
 def test_to_the_origin_other_groups_are_named_and_the_name_is_typed(
     alice: Client, wire: FakeWire
 ) -> None:
