@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from connectors.plugins.postgres import truncations
 from connectors.plugins.postgres.columns import Column, column_of
 from connectors.plugins.postgres.sink_settings import (
     KAFKA_FIELDS,
@@ -32,6 +33,8 @@ class Row:
     key: Fields
     rest: Fields
     is_delete: bool = False
+    # The whole table is emptied.
+    is_truncation: bool = False
     # The fields of `rest` whose value is the placeholder: the row in the table keeps its own.
     unavailable: frozenset[str] = frozenset()
     # The places of earlier records from which fields were taken over, by name.
@@ -75,6 +78,13 @@ def row_of(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
     table = table_of(record.topic, settings.table_format)
     if wrong := offsets_problem(record.topic, settings.table_format, settings.offsets_table):
         raise DataError(wrong)
+    if truncations.is_truncation(record.value_schema, record.value):
+        if record.retried is not None:
+            raise DataError(
+                "it is a TRUNCATE that is sent again, and would remove rows written since: truncate"
+                " the table yourself if they may go"
+            )
+        return Row(index=index, table=table, key={}, rest={}, is_truncation=True)
     if record.value is None:
         if not settings.has_deletes:
             raise DataError("the record has no value, and delete.enabled is false")

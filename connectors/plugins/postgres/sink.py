@@ -13,8 +13,9 @@ from connectors.plugins.postgres.connection import (
 )
 from connectors.plugins.postgres.offsets import SinkOffsets
 from connectors.plugins.postgres.rows import Name, Row, row_of
-from connectors.plugins.postgres.sink_settings import SinkSettings
+from connectors.plugins.postgres.sink_settings import TRUNCATE_ENABLED, SinkSettings
 from connectors.plugins.postgres.tables import Table
+from connectors.plugins.postgres.truncations import is_truncation
 from connectors.plugins.postgres.writes import Writer
 from connectors.sdk.configs import Definition, Value
 from connectors.sdk.connector import Parsed, SinkConnector, SinkContext, SinkTask
@@ -24,7 +25,9 @@ from connectors.sdk.records import SinkRecord, TopicPartition
 if TYPE_CHECKING:
     import psycopg
 
+# Keys of `context.kept`: the count of retries, and the warnings that were written.
 RETRIES: Final = "postgres.retries"
+WARNED: Final = "postgres.warned"
 
 
 class PostgresSink(SinkConnector):
@@ -61,11 +64,12 @@ class PostgresSinkTask(SinkTask):
         self._parsed = parsed
         self._settings = SinkSettings.of(parsed, connector=context.connector)
         self._tables: dict[Name, Table] = {}
-        # Texts about rows of this transaction, and those that were written to the log: each once.
+        # Texts about rows of this transaction, and those that were written to the log.
         self._warnings: set[str] = set()
-        self._warned: set[str] = set()
+        self._warned: set[str] = context.kept.setdefault(WARNED, set())
         # The first offsets of partitions without a record so far.
         self._begin: dict[TopicPartition, int] = {}
+        self._places: Sequence[TopicPartition] = ()
 
     def open(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         try:
@@ -77,7 +81,7 @@ class PostgresSinkTask(SinkTask):
                 claimed = offsets.claim(sorted(partitions), ids)
         except RetriableError as error:
             raise self._counted(error) from error
-        self._begin = dict(claimed)
+        self._begin, self._places = dict(claimed), partitions
         return claimed
 
     def put(self, records: list[SinkRecord]) -> None:
@@ -144,10 +148,26 @@ class PostgresSinkTask(SinkTask):
             _row(record, index, self._settings)
             for index, record in enumerate(records)
             # An earlier attempt may have succeeded without an answer.
-            if record.origin_offset >= (kept.get(record.origin) or 0)
+            if record.origin_offset >= (kept.get(record.origin) or 0) and self._is_executed(record)
         ]
         Writer(connection, self._settings, self._tables, self._warnings.add).write(fresh)
         offsets.store({place: max(end, kept.get(place) or 0) for place, end in last.items()})
+
+    def _is_executed(self, record: SinkRecord) -> bool:
+        """Return whether to write a record; warn about a TRUNCATE, which others do not expect."""
+        if not is_truncation(record.value_schema, record.value):
+            return True
+        if not self._settings.has_truncations:
+            self._warnings.add(
+                f"topic {record.topic} holds a TRUNCATE, which is skipped, so its table keeps the"
+                f" rows: set {TRUNCATE_ENABLED}=true to execute it"
+            )
+        elif any(place.partition for place in self._places if place.topic == record.origin_topic):
+            self._warnings.add(
+                f"topic {record.topic} has several partitions, so a TRUNCATE may remove rows that"
+                " were written after it, and leave some that were written before: give it one"
+            )
+        return self._settings.has_truncations
 
     def _blamed(
         self,

@@ -14,6 +14,7 @@ from connectors.sdk.fixed_keys import fixed_key
 INSERT_MODE: Final = "insert.mode"
 BATCH_SIZE: Final = "batch.size"
 DELETE_ENABLED: Final = "delete.enabled"
+TRUNCATE_ENABLED: Final = "truncate.enabled"
 TABLE_FORMAT: Final = "table.name.format"
 PK_MODE: Final = "pk.mode"
 PK_FIELDS: Final = "pk.fields"
@@ -76,6 +77,7 @@ class SinkSettings:
     whitelist: frozenset[str]
     table_format: str
     has_deletes: bool
+    has_truncations: bool
     can_create: bool
     can_evolve: bool
     batch_size: int
@@ -94,6 +96,7 @@ class SinkSettings:
             whitelist=frozenset(parsed[WHITELIST]),
             table_format=parsed[TABLE_FORMAT],
             has_deletes=parsed[DELETE_ENABLED],
+            has_truncations=parsed[TRUNCATE_ENABLED],
             can_create=parsed[AUTO_CREATE],
             can_evolve=parsed[AUTO_EVOLVE],
             batch_size=parsed[BATCH_SIZE],
@@ -201,6 +204,15 @@ def _data_keys() -> tuple[Key, ...]:
             Kind.BOOLEAN,
             default=False,
             doc="Whether a record without a value deletes the row with its key.",
+            group=DATA,
+        ),
+        _key(
+            TRUNCATE_ENABLED,
+            Kind.BOOLEAN,
+            default=False,
+            doc="Whether the event of a TRUNCATE, as a capture writes it, empties the table. Give "
+            "the topic one partition: an event has no key, and there is no order between "
+            "partitions.",
             group=DATA,
         ),
         _key(

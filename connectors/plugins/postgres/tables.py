@@ -48,27 +48,33 @@ def fit(
     connection: "psycopg.Connection[Any]", found: Table | None, row: Row, settings: SinkSettings
 ) -> Table:
     """Create or alter a table to fit a row, if the settings allow it; return the table."""
-    shown = ".".join(row.table)
-    if found is not None and found.columns >= OFFSETS_COLUMNS:
+    if found is None and settings.can_create:
+        _create(connection, row)
+        found = find(connection, row.table)
+    found = require_writable(row.table, found)
+    missing = [name for name in row.names if name not in found.columns]
+    if not missing:
+        return found
+    if not settings.can_evolve:
+        raise ConnectorError(
+            f"the table {'.'.join(row.table)} has no column {missing[0]}: add it, or set"
+            " auto.evolve=true"
+        )
+    _evolve(connection, row, missing)
+    return require_writable(row.table, find(connection, row.table))
+
+
+def require_writable(name: Name, found: Table | None) -> Table:
+    """Return a table that records may change; ConnectorError if it is missing or the sink's own."""
+    shown = ".".join(name)
+    if found is None:
+        raise ConnectorError(f"there is no table {shown}: make it, or set auto.create=true")
+    if found.columns >= OFFSETS_COLUMNS:
         raise ConnectorError(
             f"the table {shown} has the columns of a table of sink offsets, and records may not go"
             " there: name another table in table.name.format"
         )
-    if found is None:
-        if not settings.can_create:
-            raise ConnectorError(f"there is no table {shown}: make it, or set auto.create=true")
-        _create(connection, row)
-    elif missing := [name for name in row.names if name not in found.columns]:
-        if not settings.can_evolve:
-            raise ConnectorError(
-                f"the table {shown} has no column {missing[0]}: add it, or set auto.evolve=true"
-            )
-        _evolve(connection, row, missing)
-    else:
-        return found
-    table = find(connection, row.table)
-    assert table is not None, "a table that was made is there"
-    return table
+    return found
 
 
 def _create(connection: "psycopg.Connection[Any]", row: Row) -> None:

@@ -40,6 +40,9 @@ class Writer:
 
     def write(self, rows: Sequence[Row]) -> None:
         for run in runs(rows, self._settings.insert_mode):
+            if run[0].is_truncation:
+                self._truncate(run[0].table)
+                continue
             for chunk in chunks(run, self._settings.batch_size):
                 self._write_chunk(chunk)
 
@@ -67,6 +70,16 @@ class Writer:
         else:
             self._connection.execute(_statement(first, mode))
         self._connection.execute(f"DROP TABLE {STAGE}")
+
+    def _truncate(self, name: Name) -> None:
+        """Empty a table; one that the sink may create and that does not exist is empty."""
+        from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+        table = self._known.get(name) or tables.find(self._connection, name)
+        if table is None and self._settings.can_create:
+            return
+        tables.require_writable(name, table)
+        self._connection.execute(sql.SQL("TRUNCATE TABLE {}").format(sql.Identifier(*name)))
 
     def _warn_of_lacking(self, row: Row, count: int) -> None:
         """Warn about new rows with columns that the log of their source did not tell."""
@@ -111,8 +124,16 @@ def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
 
 
 def runs(rows: Sequence[Row], mode: InsertMode) -> Iterator[list[Row]]:
-    """Yield rows for one statement each: of one table, with the same columns, in order."""
-    for _, alike in groupby(rows, key=lambda row: (row.table, tuple(row.key))):
+    """Yield rows for one statement each: of one table, with the same columns, in order.
+
+    No statement has rows from both sides of a truncation.
+    """
+    for kind, alike in groupby(
+        rows, key=lambda row: (row.is_truncation, row.table, tuple(row.key))
+    ):
+        if kind[0]:
+            yield list(alike)
+            continue
         if mode is InsertMode.INSERT:
             for _, run in groupby(alike, key=lambda row: (row.is_delete, row.names)):
                 yield list(run)

@@ -32,6 +32,8 @@ class Deletes(Enum):
 
 
 MODE: Final = "delete.tombstone.handling.mode"
+TRUNCATIONS: Final = "truncate.handling.mode"
+DROP, KEEP = "drop", "keep"
 ROUTE: Final = "route.by.field"
 OLD_TOMBSTONES: Final = "drop.tombstones"
 OLD_DELETES: Final = "delete.handling.mode"
@@ -103,6 +105,16 @@ KEYS: Final = Definition(
                 sentence="Value must be one of",
                 fold=str,
             ),
+        ),
+        _key(
+            TRUNCATIONS,
+            Kind.STRING,
+            DROP,
+            "How to handle the event of a TRUNCATE, which has no row. drop: it is dropped, as by"
+            " Debezium. keep: it is passed on as it is, for a sink that can empty its table.",
+            title="Handle truncate records",
+            width=Width.SHORT,
+            check=one_of(DROP, KEEP),
         ),
         _key(
             ROUTE,
@@ -227,6 +239,7 @@ class _Unwrapping:
     """A parsed config."""
 
     deletes: Deletes
+    keeps_truncations: bool
     route: str
     fields: tuple[_Reference, ...]
     headers: tuple[_Reference, ...]
@@ -238,6 +251,7 @@ class _Unwrapping:
 def build(parsed: Mapping[str, Any]) -> Apply:
     wanted = _Unwrapping(
         deletes=_deletes(parsed),
+        keeps_truncations=parsed[TRUNCATIONS] == KEEP,
         route=parsed[ROUTE] or "",
         fields=_references(parsed["add.fields"], parsed["add.fields.prefix"]),
         headers=_references(parsed["add.headers"], parsed["add.headers.prefix"]),
@@ -261,7 +275,7 @@ def build(parsed: Mapping[str, Any]) -> Apply:
         if (before := event["before"]) is not None:
             return _told_deletion(wanted, marks["true"], added, told, before)
         # A truncation, which has no row.
-        return None
+        return told if wanted.keeps_truncations else None
 
     return apply
 

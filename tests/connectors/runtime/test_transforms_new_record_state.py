@@ -162,5 +162,7 @@ def test_a_header_lists_fields_to_leave_out() -> None:
 def test_truncations_are_left_out_and_other_records_pass() -> None:
     other = Record(topic="t", value={"a": 1})
 
-    assert unwrapped(event("t")) is None
+    truncation = event("t")
+    assert unwrapped(truncation) is None
+    assert unwrapped(truncation, truncate_handling_mode="keep") == truncation
     assert unwrapped(other) is other

@@ -39,8 +39,11 @@ REGEXES: Final = (
 )
 # The transform of events, which have a form of their own.
 EVENTS: Final = "ExtractNewRecordState"
-# Keys of ours that Java reads without telling it, or which its older versions had.
-UNTOLD: Final = {"replace.null.with.default", "drop.tombstones", "delete.handling.mode"}
+# Keys of ours that Java reads without telling it, which its older versions had, or which it lacks.
+UNTOLD: Final = {
+    *("replace.null.with.default", "drop.tombstones", "delete.handling.mode"),
+    "truncate.handling.mode",
+}
 DELETES: Final = ("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone")
 EVENT_FIELDS: Final = (
     *("op", "ts_ms", "table", "source.ts_ms", "source.db:base", "transaction.id", "id", "nope"),

@@ -60,6 +60,8 @@ class Changes:
         self._tables: dict[int, Captured | None] = {}
         self._held: list[Record] = []
         self._held_at = 0
+        # Tables of which a TRUNCATE was skipped.
+        self.skipped_truncates: set[str] = set()
 
     @property
     def is_between(self) -> bool:
@@ -119,7 +121,7 @@ class Changes:
         made: list[Record] = []
         for oid in message.relations:
             if (captured := self._table(oid)) is not None:
-                made += self._events.change(
+                events = self._events.change(
                     captured.table,
                     Operation.TRUNCATE,
                     before=None,
@@ -127,6 +129,9 @@ class Changes:
                     source=source,
                     now_ns=now_ns,
                 )
+                if not events:
+                    self.skipped_truncates.add(f"{captured.table.schema}.{captured.table.name}")
+                made += events
         return made
 
     def _table(self, oid: int) -> Captured | None:

@@ -57,7 +57,8 @@ class PostgresCaptureTask(SourceTask):
     def poll(self) -> list[SourceRecord]:
         try:
             with translated():
-                return self._session().poll()
+                session = self._session()
+                records = session.poll()
         except BadMessage as error:
             self._forget()
             raise ConnectorError(f"PostgreSQL sent data that is not pgoutput: {error}") from error
@@ -70,6 +71,9 @@ class PostgresCaptureTask(SourceTask):
         except ConnectorError:
             self._forget()
             raise
+        for text in session.new_warnings():
+            self._context.warn(text)
+        return records
 
     def reached(self) -> tuple[Place, Place] | None:
         session: Session | None = self._context.kept.get(KEPT)

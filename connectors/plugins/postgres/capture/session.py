@@ -36,6 +36,11 @@ GATHER_S: Final = 0.01
 CLOCK_MESSAGES: Final = 64
 # Lines about tables of one kind, so that a thousand tables do not fill the log.
 MAX_WARNED: Final = 10
+TRUNCATED: Final = (
+    "{table} was emptied by a TRUNCATE, which skipped.operations skips, so copies of it keep their"
+    " rows: set skipped.operations=none here, and truncate.enabled=true in the sink, to carry the"
+    " next one over"
+)
 
 
 class Session:
@@ -64,6 +69,7 @@ class Session:
         self._stored_at = self._beat_at = clock()
         self._is_asked = False
         self._failure: Exception | None = None
+        self._warned: set[str] = set()
         self._epoch = context.epoch
         try:
             self._begin(context)
@@ -88,6 +94,13 @@ class Session:
         if not self._start.has_stream or not self._is_streaming():
             return []
         return self._read_changes()
+
+    def new_warnings(self) -> list[str]:
+        """Return lines about tables whose first TRUNCATE was skipped since the last call."""
+        skipped = self._changes.skipped_truncates if self._changes is not None else set()
+        fresh = sorted(skipped - self._warned)
+        self._warned |= skipped
+        return [TRUNCATED.format(table=table) for table in fresh[:MAX_WARNED]]
 
     def reached(self) -> Position | None:
         """Return a position without a record to store, if one is due."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -32,12 +33,14 @@ FILL = """
 """
 
 
-def unwrapped(records: Iterable[Record]) -> list[Any]:
-    transform = CLASSES[UNWRAP].make({})
+def unwrapped(records: Iterable[Record], **config: str) -> list[Any]:
+    told = {key.replace("_", "."): text for key, text in config.items()}
+    transform = CLASSES[UNWRAP].make(told)
     rows = [row for record in records if (row := transform(record)) is not None]
     return [
         sink_record(
             row.value,
+            topic=row.topic,
             offset=offset,
             key=row.key,
             key_schema=row.key_schema,
@@ -92,3 +95,62 @@ def test_table_that_logs_whole_rows_is_not_warned_about(
         capture.poll()
 
     assert [line for line in capture.context.lines if "large value" in line] == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_truncate_empties_the_copy_between_the_rows_around_it(
+    database: psycopg.Connection[Any], size: int
+) -> None:
+    for table in ("orders", "other"):
+        database.execute(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    capture = Capture(database, skipped_operations="none", table_include_list=r"public\.o.*")
+    context = MemorySinkContext(connector="sink")
+    with closing(capture.context), closing(context):
+        capture.poll_until(lambda: bool(capture.context.offsets))
+        database.execute("INSERT INTO orders VALUES (1), (2)")
+        database.execute("INSERT INTO other VALUES (7)")
+        database.execute("TRUNCATE orders, other")
+        database.execute("INSERT INTO orders VALUES (2), (3)")
+        capture.take(7)
+
+        more = {"table.name.format": "copy_${topic}", "truncate.enabled": "true"}
+        written = [
+            replace(record, topic=record.topic.rpartition(".")[2])
+            for record in unwrapped(capture.records, truncate_handling_mode="keep")
+        ]
+        parsed = parse_config(
+            PostgresSink.definition(), {"connection.url": url_of(database), **SINK, **more}
+        )
+        batches = [written[begin : begin + size] for begin in range(0, len(written), size)]
+        run_sink(PostgresSink(), parsed, context, batches)
+        # The same records again change nothing.
+        run_sink(PostgresSink(), parsed, context, batches)
+
+    assert database.execute("SELECT id FROM copy_orders ORDER BY 1").fetchall() == [(2,), (3,)]
+    assert database.execute("SELECT count(*) FROM copy_other").fetchall() == [(0,)]
+    assert context.lines == []
+
+
+def test_skipped_truncate_is_warned_about_once(database: psycopg.Connection[Any]) -> None:
+    database.execute("CREATE TABLE orders (id integer PRIMARY KEY)")
+    capture = Capture(database, table_include_list="public.orders")
+    context = MemorySinkContext(connector="sink")
+    truncation = {"before": None, "after": None, "source": {"table": "orders"}, "op": "t"}
+    with closing(capture.context), closing(context):
+        capture.poll_until(lambda: bool(capture.context.offsets))
+        for _ in range(2):
+            database.execute("TRUNCATE orders")
+        database.execute("INSERT INTO orders VALUES (1)")
+        capture.take(1)
+
+        parsed = parse_config(
+            PostgresSink.definition(), {"connection.url": url_of(database), **SINK}
+        )
+        for offset in range(2):
+            run_sink(PostgresSink(), parsed, context, [[sink_record(truncation, offset=offset)]])
+
+    warned = [line for line in capture.context.lines if "TRUNCATE" in line]
+    assert len(warned) == 1
+    assert "public.orders was emptied by a TRUNCATE" in warned[0]
+    assert len(context.lines) == 1
+    assert "set truncate.enabled=true" in context.lines[0]
