@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from bench.blaster import FETCH, PRODUCE, PRODUCE_VERSION, framed
@@ -47,6 +48,7 @@ ACTIVE: Final = "bench-active"
 COMPACTED: Final = "bench-compacted"
 LYING: Final = "bench-lying"
 DAMAGED: Final = "bench-damaged"
+RECOMPRESSED: Final = "bench-recompressed"
 
 WORST_MS: Final = 25.0
 P99_MS: Final = 10.0
@@ -56,6 +58,8 @@ LIST_VERSION, FETCH_VERSION = 7, 11
 # Kafka's table of positions in a batch's header.
 MAX_TIMESTAMP_AT: Final = 35
 SMALL_BATCH: Final = 170
+# With the last record below the default of max.message.bytes.
+RECOMPRESSED_BYTES: Final = 1_000_000
 # A consumer that meets an error waits before it asks again; this one is ten times as impatient as
 # librdkafka.
 RETRY_SECONDS: Final = 0.05
@@ -72,6 +76,7 @@ class Size:
     records: int = 100_000
     segment_bytes: int = 256 * 2**20
     consumer_seconds: float = 10.0
+    recompressed: int = 500
 
 
 def run() -> Iterator[Table]:
@@ -160,6 +165,19 @@ def costly_produces(home: BenchHome, size: Size) -> Callable[[], object]:
     return lambda: asked(broker, frame, times=size.produces)
 
 
+def recompressed_produces(home: BenchHome, size: Size) -> Callable[[], object]:
+    """Uncompressed batches of a megabyte of JSON, all in one send, for a topic of zstd."""
+    broker = home.first_broker()
+    broker.make_topic(RECOMPRESSED, 1, durability="replicated", config={"compression.type": "zstd"})
+    builder, draw = BatchBuilder(), Random(1)
+    while builder.size < RECOMPRESSED_BYTES:
+        words = " ".join(f"{draw.randrange(16**4):x}" for _ in range(40))
+        value = f'{{"id": {builder.record_count}, "name": "samsa", "words": "{words}"}}'
+        builder.append(b"k", value.encode(), timestamp=_now_ms())
+    frame = _produce(RECOMPRESSED, builder.build())
+    return lambda: asked(broker, frame, times=size.recompressed)
+
+
 def lying_batches(home: BenchHome, size: Size) -> Callable[[], object]:
     """A search by time in batches whose headers promise what no record has."""
     broker, now_ms = home.first_broker(), _now_ms()
@@ -221,6 +239,7 @@ def damaged_segment(home: BenchHome, size: Size) -> Callable[[], object]:
 
 SCENARIOS: Final[dict[str, Callable[[BenchHome, Size], Callable[[], object]]]] = {
     "600 pipelined costly produces": costly_produces,
+    "500 batches of 1 MB, recompressed with zstd": recompressed_produces,
     "ListOffsets over 200 batches that lie": lying_batches,
     "a consumer at a damaged segment": damaged_segment,
 }

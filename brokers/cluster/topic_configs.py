@@ -51,7 +51,6 @@ class Durability(Enum):
 
 _NO_TIERS: Final = "tiered storage is not part of this release"
 _NO_REPLICAS: Final = "replication is not part of this release"
-_NO_RECOMPRESSION: Final = "records are stored as the producer compressed them"
 
 
 def _row(
@@ -90,16 +89,20 @@ _TABLE: Final = (
     _row("cleanup.policy", _LIST, "delete", items_of("compact", "delete"), LIVE,
          "What happens to old segments: delete them, keep the last record of each key, or both; "
          "nothing at all where it is empty."),
-    _row("compression.gzip.level", _INT, "-1", between(1, 9, also=-1), _NO_RECOMPRESSION,
-         "The gzip level, where the broker compresses.", Synonym(key="compression.gzip.level")),
-    _row("compression.lz4.level", _INT, "9", between(1, 17), _NO_RECOMPRESSION,
-         "The lz4 level, where the broker compresses.", Synonym(key="compression.lz4.level")),
+    _row("compression.gzip.level", _INT, "-1", between(1, 9, also=-1), LIVE,
+         "The level at which brokers compress for compression.type=gzip; -1 is the default.",
+         Synonym(key="compression.gzip.level")),
+    _row("compression.lz4.level", _INT, "9", between(1, 17), LIVE,
+         "The level at which brokers compress for compression.type=lz4.",
+         Synonym(key="compression.lz4.level")),
     _row("compression.type", _STRING, "producer",
-         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), _NO_RECOMPRESSION,
-         "How records are compressed on disk; producer keeps what arrives.",
+         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), LIVE,
+         "The codec of stored batches. Brokers recompress batches that have another one; producer "
+         "keeps what arrives.",
          Synonym(key="compression.type")),
-    _row("compression.zstd.level", _INT, "3", between(-131_072, 22), _NO_RECOMPRESSION,
-         "The zstd level, where the broker compresses.", Synonym(key="compression.zstd.level")),
+    _row("compression.zstd.level", _INT, "3", between(-131_072, 22), LIVE,
+         "The level at which brokers compress for compression.type=zstd.",
+         Synonym(key="compression.zstd.level")),
     _row("delete.retention.ms", _LONG, "86400000", at_least(0), LIVE,
          "How long a compacted topic keeps the marker of a deleted key.",
          Synonym(key="log.cleaner.delete.retention.ms")),
@@ -194,6 +197,10 @@ class TopicValues:
     """The typed values of a topic's keys; -1 stands for no limit."""
 
     cleanup_policy: tuple[str, ...]
+    compression_gzip_level: int
+    compression_lz4_level: int
+    compression_type: str
+    compression_zstd_level: int
     delete_retention_ms: int
     durability: Durability
     file_delete_delay_ms: int
@@ -276,6 +283,10 @@ def values(configs: Mapping[str, str]) -> TopicValues:
     assert isinstance(ratio, float)
     return TopicValues(
         cleanup_policy=policy,
+        compression_gzip_level=_whole(configs, "compression.gzip.level"),
+        compression_lz4_level=_whole(configs, "compression.lz4.level"),
+        compression_type=str(_value(configs, "compression.type")),
+        compression_zstd_level=_whole(configs, "compression.zstd.level"),
         delete_retention_ms=_whole(configs, "delete.retention.ms"),
         durability=Durability(_value(configs, "samsa.durability")),
         file_delete_delay_ms=_whole(configs, "file.delete.delay.ms"),

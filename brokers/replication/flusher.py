@@ -1,8 +1,9 @@
 """Flushes logs to the disk: while one flush of a log runs, appends collect for the next one.
 
-The only threads of a broker. Each runs `FlushTicket.run` and touches nothing else; everything
-around it happens on the event loop. A flush begins at the end of the loop's turn in which it was
-requested, so that it covers all appends of the turn, and an idle log waits for nothing.
+Its threads run `FlushTicket.run` and touch nothing else; everything around it happens on the event
+loop. Besides these a broker has only the threads of `recompressor`. A flush begins at the end of
+the loop's turn in which it was requested, so that it covers all appends of the turn, and an idle
+log waits for nothing.
 
 Producers that wait for their answers come back together once a flush has confirmed their records.
 Without control they soon arrive as one crowd, and disk and loop take turns; or as a crowd and a

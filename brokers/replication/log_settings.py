@@ -10,11 +10,15 @@ from typing import Final
 from brokers.cluster.topic_configs import Durability, TopicValues
 from brokers.cluster.topic_names import INTERNAL_TOPICS
 from brokers.protocol.records.batch import TimestampType
+from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.recompression import Packing
 from brokers.protocol.records.validation import ProduceRules
 from brokers.storage.log_config import UNLIMITED, LogConfig
 
 # Of flush.messages and flush.ms: never.
 NEVER: Final = 2**63 - 1
+# Of compression.lz4.level: the fast compressor, as in Kafka.
+_FAST_LZ4_LEVEL: Final = 9
 # The minimum of LogConfig for one index entry; Kafka takes less and rounds it.
 _MIN_INDEX_BYTES: Final = 12
 
@@ -60,6 +64,7 @@ def topic_settings(topic: str, values: TopicValues) -> TopicSettings:
             timestamp_before_max_ms=values.message_timestamp_before_max_ms,
             timestamp_after_max_ms=values.message_timestamp_after_max_ms,
             are_keys_required=values.is_compacted,
+            packing=_packing(values),
         ),
     )
     return TopicSettings(
@@ -77,6 +82,26 @@ def _is_synced(topic: str, values: TopicValues) -> bool:
     """
     is_replicated = values.durability is Durability.REPLICATED
     return topic in INTERNAL_TOPICS or not is_replicated or values.flush_messages <= 1
+
+
+def _packing(values: TopicValues) -> Packing | None:
+    """Return codec and level of compression.type; without a level, the codec's default."""
+    match values.compression_type:
+        case "producer":
+            return None
+        case "gzip":
+            level = values.compression_gzip_level
+            return Packing(codec=Compression.GZIP, level=None if level < 0 else level)
+        case "lz4":
+            level = values.compression_lz4_level
+            is_fast = level == _FAST_LZ4_LEVEL
+            return Packing(codec=Compression.LZ4, level=None if is_fast else level)
+        case "zstd":
+            return Packing(codec=Compression.ZSTD, level=values.compression_zstd_level)
+        case "snappy":
+            return Packing(codec=Compression.SNAPPY)
+        case _:
+            return Packing(codec=Compression.NONE)
 
 
 _KEEPS_TIMES: Final = TimestampType.CREATE_TIME

@@ -179,7 +179,7 @@ class Partition:
     ) -> Appended:
         """Append the one batch of a producer; KafkaError has the reason if it is refused.
 
-        NeedsInspection: its records must be `inspected` by the log's rules first; see there. The
+        Unready: it must be inspected or recompressed by the log's rules first; see there. The
         buffer is patched and belongs to the log from here on: a refused one must not be sent on.
         """
         if not self.is_leading:

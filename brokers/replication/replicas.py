@@ -30,6 +30,7 @@ from brokers.replication.deadlines import Deadlines
 from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import TopicSettings, topic_settings
 from brokers.replication.partition import Partition
+from brokers.replication.recompressor import Recompressor
 from brokers.replication.slices import Slices
 from brokers.replication.turns import Gate, Turns
 from brokers.replication.waits import WaitRoom
@@ -78,6 +79,7 @@ class Replicas:
         self.turns = Turns(loop, clock, self.report, event="request.turn_failed")
         self.inspections = Gate(MAX_INSPECTIONS)
         self.searches = Gate(MAX_SEARCHES)
+        self.recompressor = Recompressor(loop, clock)
         # Partitions in use that must be removed, or that could not be made: to be retried.
         self.postponed: dict[Key, None] = {}
         self._loop = loop
@@ -213,6 +215,7 @@ class Replicas:
             if partition.high_watermark < partition.log.end_offset:
                 partition.ask_flush()
         await self.flusher.stop()
+        self.recompressor.stop()
         for partition in self._led.values():
             partition.resign()
         await flush_last(self.log_dir.logs.values(), self.flusher)

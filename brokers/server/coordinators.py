@@ -123,6 +123,7 @@ class GroupCoordinator:
             replication_factor=max(1, min(wanted, alive, MAX_REPLICATION_FACTOR)),
             configs=(
                 ("cleanup.policy", "compact"),
+                ("compression.type", "producer"),
                 ("segment.bytes", str(settings.offsets_segment_bytes)),
             ),
         )

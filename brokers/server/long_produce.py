@@ -1,23 +1,26 @@
-"""Continues a produce request with many records to inspect, in small steps over later turns.
+"""Continues a produce request whose batches need long work, in small steps over later turns.
 
 Knows neither partitions nor rules: it drives the handler, which pauses wherever the next step would
-hold the event loop for too long. Until it ends, its connection handles no other request, so that no
-later batch of the same producer overtakes it.
+hold the event loop for too long, or waits for a thread. Until it ends, its connection handles no
+other request, so that no later batch of the same producer overtakes it.
 """
 
 from collections.abc import Generator
-from typing import Final
+from typing import Final, TypeAlias
 
 from brokers.protocol.messages.produce import ProduceRequest, ProduceResponse
+from brokers.replication.recompressor import Recompression
 from brokers.server.call import Call
 from brokers.server.context import Context
 
-# Copies of records that wait to be inspected, of all connections together. A hundred batches of
-# the default size; one request alone may have more, since a frame may.
+# Copies of records that wait to be inspected or recompressed, of all connections together. A
+# hundred batches of the default size; one request alone may have more, since a frame may.
 MAX_KEPT_BYTES: Final = 128 * 2**20
 
+# What a handler waits for; None: only for another turn.
+Awaited: TypeAlias = Recompression | None
 # A handler that pauses between steps; it returns what it would have returned at once.
-Steps = Generator[None, None, ProduceResponse | None]
+Steps: TypeAlias = Generator[Awaited, None, ProduceResponse | None]
 
 
 class OrderAtRisk(Exception):
@@ -58,7 +61,7 @@ class LongProduce:
             self._end()
             return False
         try:
-            next(self._steps)
+            awaited = next(self._steps)
         except StopIteration as end:
             self._end()
             if end.value is not None:
@@ -73,8 +76,13 @@ class LongProduce:
             call.fail()
             raise
         else:
-            return True
+            if awaited is None:
+                return True
+            awaited.when_done(self._come)
         return False
+
+    def _come(self) -> None:
+        self._context.replicas.turns.come(self)
 
     def _end(self) -> None:
         self._steps.close()

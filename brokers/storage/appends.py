@@ -120,7 +120,7 @@ class Appends:
         """Append one batch of a producer or coordinator, as the partition's leader.
 
         Patches the batch's position into the caller's buffer. Raises KafkaError if it is refused,
-        NeedsInspection if its records were not `inspected`. The hottest path of the broker.
+        Unready if it needs work first, see `check_produced`. The hottest path of the broker.
         """
         batch = check_produced(records, self._rules, now_ms, origin, inspected)
         producer_id = batch.producer_id

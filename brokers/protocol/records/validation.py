@@ -2,8 +2,9 @@
 
 Checks headers and CRCs; records are unpacked only if a topic's rules concern single records (keys
 of a compacted topic, an oldest permitted timestamp), or if the times in the header contradict each
-other. Apache Kafka always stores the greatest timestamp of the records; this module does where it
-has unpacked them. Codes are those of Apache Kafka, since clients act on them: CORRUPT_MESSAGE is
+other. A batch with another codec than its topic's is checked first and recompressed by the caller.
+Apache Kafka always stores the greatest timestamp of the records; this module does where it has
+unpacked them. Codes are those of Apache Kafka, since clients act on them: CORRUPT_MESSAGE is
 retried, INVALID_RECORD is not, and after MESSAGE_TOO_LARGE a Java producer splits the batch.
 
 `check_produced` is on the path of every produced batch. It is a plain series of conditions on
@@ -37,6 +38,7 @@ from brokers.protocol.records.batch import (
 from brokers.protocol.records.compression import LAST_CODEC, Compression
 from brokers.protocol.records.crc32c import crc32c
 from brokers.protocol.records.reader import MAX_INT64, MIN_RECORD_SIZE, Outline, outlines
+from brokers.protocol.records.recompression import Packing
 from brokers.protocol.records.record_faults import Faults, RecordsRefused
 
 NO_LIMIT: Final = MAX_INT64
@@ -85,11 +87,23 @@ class Origin(Enum):
 CLIENT: Final = Origin.CLIENT
 
 
-class NeedsInspection(Exception):
-    """The batch may be valid, but checking its records takes too long for one turn of the loop.
+class Unready(Exception):
+    """The batch needs work that may take too long for one turn of the loop.
 
-    The caller runs `inspecting` with the topic's rules, and appends again once it has ended.
+    The caller does it by the same `rules`, and appends again with these as the `inspected` ones.
     """
+
+    def __init__(self, rules: "ProduceRules") -> None:
+        super().__init__()
+        self.rules = rules
+
+
+class NeedsInspection(Unready):
+    """The batch may be valid; the caller runs `inspecting`."""
+
+
+class NeedsRecompression(Unready):
+    """The batch is valid, and has another codec than its topic's; the caller recompresses it."""
 
 
 class Wanted(NamedTuple):
@@ -114,12 +128,16 @@ class ProduceRules:
     # A compacted topic keeps the last record of each key, so a record without one is refused.
     are_keys_required: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    # The codec of compression.type; None keeps those of producers.
+    packing: Packing | None = None
     # The newest accepted timestamp is now + this; no limit if the broker stamps.
     newest_after_ms: int = field(init=False)
     # The most records that fit into a compressed body.
     max_packed_records: int = field(init=False)
     # Whether single records are checked: the header has neither keys nor the oldest timestamp.
     looks_inside: bool = field(init=False)
+    # Whether the header alone never makes a batch ready.
+    is_demanding: bool = field(init=False)
 
     def __post_init__(self) -> None:
         keeps_producer_time = self.timestamp_type is TimestampType.CREATE_TIME
@@ -128,7 +146,9 @@ class ProduceRules:
         most = self.max_decompressed_bytes // MIN_RECORD_SIZE
         object.__setattr__(self, "newest_after_ms", newest)
         object.__setattr__(self, "max_packed_records", most)
-        object.__setattr__(self, "looks_inside", self.are_keys_required or is_bounded_below)
+        looks_inside = self.are_keys_required or is_bounded_below
+        object.__setattr__(self, "looks_inside", looks_inside)
+        object.__setattr__(self, "is_demanding", looks_inside or self.packing is not None)
 
 
 def check_produced(
@@ -198,8 +218,8 @@ def check_produced(
     if newest - now_ms > rules.newest_after_ms or newest < NO_TIMESTAMP:
         raise _bad_timestamp(batch, rules, now_ms)
     is_odd = newest != base_timestamp and not (newest > base_timestamp >= 0 and count > 1)
-    if (rules.looks_inside or is_odd) and origin is CLIENT:
-        _look_inside(batch, rules, now_ms, inspected)
+    if (rules.is_demanding or is_odd) and origin is CLIENT:
+        _check_further(batch, rules, now_ms, inspected, is_odd=is_odd)
     return batch
 
 
@@ -368,6 +388,22 @@ def _check_producer(batch: Batch) -> None:
         raise _invalid(f"producer {batch.producer_id} has base sequence {batch.base_sequence}")
 
 
+def _check_further(
+    batch: Batch,
+    rules: ProduceRules,
+    now_ms: int,
+    inspected: ProduceRules | None,
+    *,
+    is_odd: bool,
+) -> None:
+    """Check what the header does not say: the records, and then whether their codec may stay."""
+    if rules.looks_inside or is_odd:
+        _look_inside(batch, rules, now_ms, inspected)
+    packing = rules.packing
+    if packing is not None and batch.attributes & COMPRESSION_MASK != packing.codec:
+        raise NeedsRecompression(rules)
+
+
 def _look_inside(
     batch: Batch, rules: ProduceRules, now_ms: int, inspected: ProduceRules | None
 ) -> None:
@@ -404,7 +440,7 @@ def _check_inside(batch: Batch, rules: ProduceRules, now_ms: int) -> int:
     except KafkaError as error:
         if error.code is not ErrorCode.MESSAGE_TOO_LARGE:
             raise
-        raise NeedsInspection from error
+        raise NeedsInspection(rules) from error
 
 
 def _wanted(rules: ProduceRules, now_ms: int) -> Wanted:

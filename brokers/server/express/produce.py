@@ -20,7 +20,7 @@ from brokers.protocol.messages.produce import (
 )
 from brokers.protocol.primitives import read_uvarint
 from brokers.protocol.records.batch import HEADER_SIZE
-from brokers.protocol.records.validation import NeedsInspection
+from brokers.protocol.records.validation import Unready
 from brokers.server.context import Context
 from brokers.server.express.late import LateAnswer
 from brokers.server.express.templates import (
@@ -189,7 +189,7 @@ class ProduceLane:
             return None
         try:
             appended = partition.append(records, self._now_ms())
-        except (KafkaError, NeedsInspection) as error:
+        except (KafkaError, Unready) as error:
             return self._not_appended(template, correlation, error, now)
         seconds = self._clock() - now
         if seconds > STALL_SECONDS:
@@ -215,10 +215,10 @@ class ProduceLane:
         self.observe(self._clock() - began)
 
     def _not_appended(
-        self, template: Template, correlation: int, error: KafkaError | NeedsInspection, now: float
+        self, template: Template, correlation: int, error: KafkaError | Unready, now: float
     ) -> bytes | None:
-        if isinstance(error, NeedsInspection):
-            return None
+        if isinstance(error, Unready):
+            return None  # the regular path can wait
         self.observe(self._clock() - now)
         return self.refused(template, correlation, error)
 

@@ -1,9 +1,10 @@
 """Produce: appends the batches of a request, and answers once they are as safe as requested.
 
 Serves versions 3 to 11 and announces 0 to 11, since librdkafka compresses only if it sees 0.
-Nothing here reads records; if a topic's rules require more inspection than one turn of the event
-loop allows, the request continues in later ones. A response that must wait for the high watermark
-leaves one object with the partitions it waits for, without a task or timer of its own.
+Nothing here reads records; if a topic's rules require more inspection or recompression than one
+turn of the event loop allows, the request continues in later ones. A response that must wait for
+the high watermark leaves one object with the partitions it waits for, without a task or timer of
+its own.
 
 Transactions are not served yet. Requests that need them are refused with the one code that both the
 Java client and librdkafka treat as fatal for the producer, and never as retriable.
@@ -34,12 +35,18 @@ from brokers.protocol.records.batch import (
 )
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.record_faults import RecordsRefused
-from brokers.protocol.records.validation import NeedsInspection, inspecting
+from brokers.protocol.records.validation import NeedsRecompression, Unready, inspecting
 from brokers.replication.partition import Partition
 from brokers.replication.waits import WaitRoom
 from brokers.server.call import Call
 from brokers.server.context import Context
-from brokers.server.long_produce import MAX_KEPT_BYTES, LongProduce, OrderAtRisk, Steps
+from brokers.server.long_produce import (
+    MAX_KEPT_BYTES,
+    Awaited,
+    LongProduce,
+    OrderAtRisk,
+    Steps,
+)
 from brokers.server.metrics import STALL_SECONDS
 from brokers.server.readers import SLICE_SECONDS
 from brokers.server.served_api import Served
@@ -192,7 +199,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
         for data in topic.partition_data:
             if spent >= SLICE_SECONDS and room.kept_bytes <= MAX_KEPT_BYTES:
                 note_stall(context, spent)
-                yield
+                yield None
                 now_ms, began = context.clock.now_ms(), clock()
             try:
                 if wrong is not None:
@@ -209,9 +216,9 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                     raise _too_slow(room)
                 try:
                     appended = partition.append(records, now_ms)
-                except NeedsInspection:
+                except Unready as unready:
                     try:
-                        appended = yield from _append_inspected(context, partition, data, now_ms)
+                        appended = yield from _append_readied(context, partition, data, unready)
                     finally:
                         now_ms, began = context.clock.now_ms(), clock()
             except KafkaError as error:
@@ -247,35 +254,47 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
     return response
 
 
-def _append_inspected(
-    context: Context, partition: Partition, data: PartitionProduceData, now_ms: int
-) -> Generator[None, None, Appended]:
-    kept = context.replicas.room.kept_bytes
+def _append_readied(
+    context: Context, partition: Partition, data: PartitionProduceData, unready: Unready
+) -> Generator[Awaited, None, Appended]:
+    """Inspect or recompress a batch as the topic's rules require, and append it."""
+    replicas, clock = context.replicas, context.clock
+    if isinstance(unready, NeedsRecompression):
+        assert data.records is not None, "no records were refused"
+        small = replicas.recompressor.at_once(data.records, unready.rules)
+        if small is not None:
+            return partition.append(small, clock.now_ms(), unready.rules)
+    kept = replicas.room.kept_bytes
     if kept > MAX_KEPT_BYTES:
         raise _no_room_for(data, kept)
-    yield  # from here on the records are a copy, which stays valid
+    yield None  # from here on the records are a copy, which stays valid
     records = data.records
     assert records is not None, "no records were refused"
     while True:
-        rules = partition.log.config.rules
-        yield from context.replicas.inspections.through(inspecting(records, rules, now_ms))
+        rules = unready.rules
+        if isinstance(unready, NeedsRecompression):
+            recompression = replicas.recompressor.begin(records, rules)
+            yield recompression
+            records = recompression.result()
+        else:
+            yield from replicas.inspections.through(inspecting(records, rules, clock.now_ms()))
         try:
             # Now, not the time of the request: times stamped by the broker grow with the offsets.
-            return partition.append(records, context.clock.now_ms(), rules)
-        except NeedsInspection:
-            continue  # the topic's rules have changed meanwhile
+            return partition.append(records, clock.now_ms(), rules)
+        except Unready as more:
+            unready = more  # the next work, or the topic's rules have changed meanwhile
 
 
 def _no_room_for(data: PartitionProduceData, kept_bytes: int) -> Exception:
-    """Return the refusal of a batch that would have to be kept for its inspection.
+    """Return the refusal of a batch that would have to be kept for work in later turns.
 
     A batch that is retried after a retriable error may come after a later one of its producer, and
     would be out of order from then on. After a closed connection the client sends all of them
     again, in order.
     """
     message = (
-        f"{kept_bytes} bytes of batches wait to be inspected, and the limit is {MAX_KEPT_BYTES}; "
-        "send the batch again later"
+        f"{kept_bytes} bytes of batches wait to be inspected or recompressed, and the limit is "
+        f"{MAX_KEPT_BYTES}; send the batch again later"
     )
     assert data.records is not None, "no records were refused"
     if Batch(data.records).has_producer:

@@ -43,7 +43,7 @@ def test_what_topics_fall_back_to_can_be_set_where_it_has_its_effect() -> None:
         ("log.cleanup.policy", "compact"),
         ("num.partitions", "3"),
         ("default.replication.factor", "1"),
-        ("compression.type", "producer"),
+        ("compression.type", "gzip"),
     ],
 )
 def test_keys_with_effect_are_set_for_all_brokers(key: str, value: str) -> None:
@@ -64,7 +64,7 @@ def test_a_broker_may_differ_but_in_what_holds_for_the_cluster() -> None:
         ("log.retention.hours", "2", "when it is started"),
         ("log.retention.ms", "soon", "whole number"),
         ("default.replication.factor", "3", "no effect"),
-        ("compression.type", "gzip", "no effect"),
+        ("compression.type", "brotli", "none of uncompressed"),
     ],
 )
 def test_other_keys_are_refused_with_the_reason(key: str, value: str, reason: str) -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from brokers.cluster.topic_configs import effective, values
 from brokers.protocol.records.batch import TimestampType
+from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.recompression import Packing
 from brokers.protocol.records.validation import ProduceRules
 from brokers.replication.log_settings import TopicSettings, before_metadata, topic_settings
 from brokers.storage.log_config import LogConfig
@@ -39,6 +41,33 @@ def test_what_is_set_reaches_the_log() -> None:
     assert log.rules.max_batch_bytes == 1234
     assert log.rules.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert found.flush_ms == 500
+
+
+@pytest.mark.parametrize(
+    ("configs", "packing"),
+    [
+        ({}, None),
+        ({"compression_type": "producer"}, None),
+        ({"compression_type": "uncompressed"}, Packing(codec=Compression.NONE)),
+        ({"compression_type": "snappy"}, Packing(codec=Compression.SNAPPY)),
+        ({"compression_type": "gzip"}, Packing(codec=Compression.GZIP)),
+        (
+            {"compression_type": "gzip", "compression_gzip_level": "9"},
+            Packing(codec=Compression.GZIP, level=9),
+        ),
+        # Kafka's default level of lz4 means the fast compressor.
+        ({"compression_type": "lz4"}, Packing(codec=Compression.LZ4)),
+        (
+            {"compression_type": "lz4", "compression_lz4_level": "12"},
+            Packing(codec=Compression.LZ4, level=12),
+        ),
+        ({"compression_type": "zstd"}, Packing(codec=Compression.ZSTD, level=3)),
+    ],
+)
+def test_the_compression_of_a_topic_reaches_the_log(
+    configs: dict[str, str], packing: Packing | None
+) -> None:
+    assert settings(**configs).log.rules.packing == packing
 
 
 def test_a_compacted_topic_wants_keys_and_is_not_deleted() -> None:

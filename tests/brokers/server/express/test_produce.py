@@ -10,6 +10,7 @@ from brokers.protocol.codec import codec
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.produce import ProduceResponse
 from brokers.protocol.records.builder import BatchBuilder
+from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.validation import MAX_PARTS_AT_ONCE
 from tests.brokers.replication.parts import REPLICATED, image, rig, topic
 from tests.brokers.server.express.test_lanes import PRODUCE_VERSIONS, Road, framed, write
@@ -72,6 +73,25 @@ def test_a_lane_tells_the_log_start_of_now_and_names_refused_records(
             assert (accepted.base_offset, accepted.log_start_offset) == (2, 2)
             assert (refused.error_code, refused.log_start_offset) == (ErrorCode.INVALID_RECORD, 2)
             assert [each.batch_index for each in refused.record_errors] == [0] * (version >= 8)
+
+    asyncio.run(run())
+
+
+def test_a_lane_leaves_batches_that_need_recompression_to_the_regular_path(tmp_path: Path) -> None:
+    async def run() -> None:
+        configs = {"t": {**REPLICATED, "compression.type": "lz4"}}
+        async with rig(tmp_path, image(topic(), configs=configs)) as broker:
+            road = Road(broker)
+            packed = BatchBuilder(compression=Compression.LZ4)
+            packed.append(b"k", b"v", timestamp=NOW_MS)
+            right, other = (
+                framed(write(batch), 9) for batch in (memoryview(packed.build()), keyed(b"k"))
+            )
+            assert road.ask(right) is None, "the lane learns"
+
+            assert road.ask(right) is not None
+            assert road.ask(other) is None
+            assert broker.leader().log.end_offset == 1
 
     asyncio.run(run())
 
