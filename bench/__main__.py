@@ -13,7 +13,10 @@ from bench.reports import as_json, drawn
 from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 
 
-@click.command(epilog="Suites: " + "; ".join(f"{name} ({what})" for name, what in SUITES.items()))
+@click.command(
+    epilog="Example: ./samsa bench codec --json figures.json\n\nSuites: "
+    + "; ".join(f"{name} ({what})" for name, what in SUITES.items())
+)
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
 @click.option(

@@ -20,7 +20,7 @@ from cli.home import HOME_OPTION
 ORDER_SECONDS: Final = 60.0
 
 
-@click.group()
+@click.group(epilog="Example: ./samsa brokers restart broker-1")
 def brokers() -> None:
     """Start, stop, restart and hold a broker of the home."""
 
@@ -30,36 +30,37 @@ def verb(
 ) -> click.Command:
     """Return a subcommand that takes a broker."""
     taken: Callable[..., Any] = click.argument("broker")(HOME_OPTION(function))
-    return brokers.command()(taken)
+    example = f"Example: ./samsa brokers {function.__name__} broker-1"
+    return brokers.command(epilog=example)(taken)
 
 
 @verb
 def start(*, home: Path, broker: str) -> None:
-    """Start a BROKER that was stopped, and wait until it serves."""
+    """Start a stopped BROKER, and wait until it accepts clients."""
     order(home, "start", broker)
 
 
 @verb
 def stop(*, home: Path, broker: str) -> None:
-    """Stop a BROKER. Partitions whose only replica it has pause until it is started."""
+    """Stop a BROKER. Partitions without another replica are unavailable until it starts."""
     order(home, "stop", broker)
 
 
 @verb
 def restart(*, home: Path, broker: str) -> None:
-    """Stop a BROKER, start it again, and wait until it serves."""
+    """Stop a BROKER, start it again, and wait until it accepts clients."""
     order(home, "restart", broker)
 
 
 @verb
 def hold(*, home: Path, broker: str) -> None:
-    """Put a BROKER on hold: it is watched, but not restarted if it hangs or ends."""
+    """Put a BROKER on hold: it is monitored, but not restarted if it hangs or exits."""
     order(home, "hold", broker)
 
 
 @verb
 def release(*, home: Path, broker: str) -> None:
-    """Release a BROKER from its hold, and start it if it has ended meanwhile."""
+    """Release a BROKER from its hold, and start it if it has exited meanwhile."""
     order(home, "release", broker)
 
 

@@ -15,10 +15,10 @@ from brokers.release import VERSION
 # verb: (the module with a function of this name, its text in `--help`)
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "up": ("cli.up", "Start brokers, their agent, the console and the gateway."),
-    "node": ("cli.up", "Start agent and brokers only, joining the cluster of DATABASE_URL."),
-    "down": ("cli.down", "Stop everything that runs in the home."),
-    "status": ("cli.status", "Show what runs in the home; exit 0 only when all of it works."),
-    "logs": ("cli.logs", "Show the log of a COMPONENT, or of all."),
+    "node": ("cli.up", "Start an agent and brokers that join the cluster of DATABASE_URL."),
+    "down": ("cli.down", "Stop all components of the home."),
+    "status": ("cli.status", "Show the components of the home; exit 0 only if all are healthy."),
+    "logs": ("cli.logs", "Show the log of a COMPONENT, or of all components."),
     "brokers": ("cli.brokers", "Start, stop, restart and hold a broker of the home."),
     "topics": ("cli.topics", "List, create, describe, alter and delete topics."),
     "configs": ("cli.configs", "Describe and alter the configs of topics and brokers."),
@@ -28,19 +28,22 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "produce": (
         "cli.produce",
-        "Write records into TOPIC: each VALUE, a file, or each line of standard input.",
+        "Write records to TOPIC: each VALUE, a file, or each line of standard input.",
     ),
     "consume": (
         "cli.consume",
-        "Print the records of TOPIC, and go on until Ctrl-C unless told where to stop.",
+        "Print the records of TOPIC until Ctrl-C, or until the end or count that an option names.",
     ),
     "connectors": (
         "cli.connectors",
         "List, describe, apply, restart, stop and delete connectors; send dead letters again.",
     ),
-    "demo": ("cli.demo", "Fill a cluster with topics, producers and groups that live."),
-    "tokens": ("cli.tokens", "Create, list and revoke tokens of programs."),
-    "extras": ("cli.extra_packages", "List and install what only some connectors need."),
+    "demo": ("cli.demo", "Create demo topics, and run producers and consumer groups on them."),
+    "tokens": ("cli.tokens", "Create, list and revoke access tokens for programs."),
+    "extras": (
+        "cli.extra_packages",
+        "List and install optional packages that some connectors need.",
+    ),
     "spark": (
         "cli.spark",
         "Run Spark examples and servers, and package the source for others.",

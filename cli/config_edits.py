@@ -32,15 +32,25 @@ class Step:
 def edit_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that change configs to a command, as `edits`."""
 
-    @click.option("--set", "to_set", multiple=True, metavar="KEY=VALUE", help="Set a config.")
     @click.option(
-        "--delete", "to_delete", multiple=True, metavar="KEY", help="Back to the default."
+        "--set", "to_set", multiple=True, metavar="KEY=VALUE", help="Set a config to a value."
     )
     @click.option(
-        "--append", "to_append", multiple=True, metavar="KEY=VALUE", help="Add to a list."
+        "--delete", "to_delete", multiple=True, metavar="KEY", help="Reset a config to its default."
     )
     @click.option(
-        "--subtract", "to_subtract", multiple=True, metavar="KEY=VALUE", help="Take from a list."
+        "--append",
+        "to_append",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Add a value to a config that is a list.",
+    )
+    @click.option(
+        "--subtract",
+        "to_subtract",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Remove a value from a config that is a list.",
     )
     @functools.wraps(function)
     def command(
@@ -64,7 +74,9 @@ def edit_options(function: Callable[..., None]) -> Callable[..., None]:
         edits += [ConfigEdit(kind=EditKind.DELETE, key=key) for key in to_delete]
         twice = {edit.key for edit in edits if [e.key for e in edits].count(edit.key) > 1}
         if twice:
-            raise click.UsageError(f"{', '.join(sorted(twice))}: change a config once at a time")
+            raise click.UsageError(
+                f"{', '.join(sorted(twice))}: named twice; change each config once per command"
+            )
         function(edits=edits, **options)
 
     return command

@@ -17,16 +17,20 @@ from gateway.kafka.values import Config, ConfigEdit, ResourceKind
 kind_argument = click.argument("kind", type=click.Choice([kind.value for kind in ResourceKind]))
 
 
-@click.group(no_args_is_help=True)
+@click.group(no_args_is_help=True, epilog="Example: ./samsa configs describe topic orders")
 def configs() -> None:
     """Describe and alter the configs of topics and brokers."""
 
 
-@configs.command("describe", short_help="Show what is set for a topic or a broker.")
+@configs.command(
+    "describe",
+    short_help="Show the configs set on a topic or a broker.",
+    epilog="Example: ./samsa configs describe broker 1 --all",
+)
 @kind_argument
 @click.argument("name")
 @click.argument("keys", nargs=-1, metavar="[KEY]...")
-@click.option("-a", "--all", "shows_all", is_flag=True, help="Defaults too.")
+@click.option("-a", "--all", "shows_all", is_flag=True, help="Include defaults.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
 def describe(
@@ -38,14 +42,14 @@ def describe(
     shows_all: bool,
     form: Form,
 ) -> None:
-    """Show what is set for a topic or a broker: all of it, or the KEYs named."""
+    """Show the configs set on a topic or a broker: all, or only the KEYs."""
     admin = Admin(connection)
     everything = admin.configs(ResourceKind(kind), name)
     if kind == ResourceKind.TOPIC.value:
         warn_of_lone_copy(admin.describe([name])[0], everything)
     for key in keys:
         if key not in {config.key for config in everything}:
-            words = f"a {kind} has no such config"
+            words = f"a {kind} has no config of this name; --all lists its configs"
             raise failure("RESOURCE_NOT_FOUND", f"config {key}", words)
     found = [
         config
@@ -69,7 +73,9 @@ def describe(
         say(f"Nothing is set for {kind} {name}; --all shows the defaults.")
 
 
-@configs.command("alter")
+@configs.command(
+    "alter", epilog="Example: ./samsa configs alter topic orders --set retention.ms=86400000"
+)
 @kind_argument
 @click.argument("name")
 @edit_options
@@ -85,9 +91,9 @@ def alter(
     is_dry_run: bool,
     form: Form,
 ) -> None:
-    """Change configs of a topic or a broker; what is not named stays."""
+    """Change configs of a topic or a broker; the others stay as they are."""
     if not edits:
-        raise click.UsageError("nothing to change: name --set, --delete, --append or --subtract")
+        raise click.UsageError("nothing to change: give --set, --delete, --append or --subtract")
     admin, resource = Admin(connection), ResourceKind(kind)
     plan = checked_edits(admin, resource, name, edits)
     if not is_dry_run:

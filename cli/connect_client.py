@@ -74,14 +74,14 @@ class Connect:
             told = answer.read(MAX_ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise Refused(
-                f"{self.url} does not answer ({str(error) or type(error).__name__}): see with"
-                " `./samsa status` whether the console runs, or name the address with --connect"
+                f"{self.url} does not answer ({str(error) or type(error).__name__}): check with "
+                "`./samsa status` whether the console runs, or name the address with --connect"
             ) from None
         finally:
             connection.close()
         if len(told) > MAX_ANSWER_BYTES:
             raise Refused(
-                f"{self.url} answers with more than {MAX_ANSWER_BYTES:,} bytes: ask for less"
+                f"{self.url} sent more than {MAX_ANSWER_BYTES:,} bytes: request less at a time"
             )
         return answer.status, self._read(answer.status, told)
 
@@ -91,8 +91,8 @@ class Connect:
         except (ValueError, RecursionError):
             shown = told[:SHOWN].decode(errors="replace")
             raise Refused(
-                f"{self.url} answers {status} with what is no JSON: {shown!r}; is it the address"
-                " of Kafka Connect's REST?",
+                f"{self.url} answered {status}, but not in JSON: {shown!r}; is this the address "
+                "of a Kafka Connect REST API?",
                 status=status,
             ) from None
         if status < http.HTTPStatus.BAD_REQUEST:
@@ -102,8 +102,8 @@ class Connect:
             # The server's advice to callers without a token is for other HTTP clients.
             why = (message if self.token else "") or "the Connect API requires a token"
             message = (
-                f"{why}. Make one with `./samsa tokens create NAME --admin`, and give it in"
-                f" ${TOKEN_VARIABLE} or with --token-file"
+                f"{why}. Create one with `./samsa tokens create NAME --admin`, and pass it in "
+                f"${TOKEN_VARIABLE} or with --token-file"
             )
         refusal = str(message or f"{self.url} answers {status}").partition(ADVICE_TO_CLIENTS)[0]
         raise Refused(refusal, status=status)
@@ -116,7 +116,8 @@ class Connect:
             host, port = None, None
         if not host or place.scheme not in {"http", "https"}:
             raise click.UsageError(
-                f"{self.url!r} is no address: give one as http://HOST:PORT or https://HOST:PORT/connect"
+                f"{self.url!r} is not an address: give one like http://HOST:PORT or "
+                "https://HOST:PORT/connect"
             )
         if place.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
@@ -135,19 +136,19 @@ def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
         "url",
         envvar=URL_VARIABLE,
         metavar="URL",
-        help=f"Kafka Connect's REST. Default: ${URL_VARIABLE}, else that of the home.",
+        help=f"Address of the Kafka Connect REST API. Default: ${URL_VARIABLE}, else the home's.",
     )
     @click.option(
         "--token-file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"The token to call with. Default: ${TOKEN_VARIABLE}.",
+        help=f"File with the access token. Default: the token in ${TOKEN_VARIABLE}.",
     )
     @click.option(
         "--ca-file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Certificates to trust, where the system's do not say who answers.",
+        help="CA certificates (PEM) to trust instead of the system's.",
     )
     @HOME_OPTION
     @functools.wraps(function)
@@ -177,8 +178,8 @@ def url_of(home: Path) -> str:
     if isinstance(told.get("console"), str):
         return f"{told['console'].rstrip('/')}/connect"
     raise click.UsageError(
-        f"{home} does not run: start it with `./samsa up`, name another one with --home, or the"
-        " address with --connect"
+        f"{home} is not running: start it with `./samsa up`, name another home with --home, or an "
+        "address with --connect"
     )
 
 
@@ -195,5 +196,5 @@ def token_of(file: Path | None) -> str:
     token = token.strip()
     # No message shows the value.
     if not (token.isascii() and (token.isprintable() or not token)) or " " in token:
-        raise click.UsageError(f"{where} holds no token: it is one word, as samsa_…")
+        raise click.UsageError(f"{where} does not contain a token: expected one word like samsa_…")
     return token

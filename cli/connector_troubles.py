@@ -31,7 +31,7 @@ def trouble_of(status: Mapping[str, Any]) -> str:
 
 
 def _failure(one: Mapping[str, Any]) -> str:
-    first = (str(one.get("trace", "")).strip().splitlines() or ["no reason is known"])[0]
+    first = (str(one.get("trace", "")).strip().splitlines() or ["reason unknown"])[0]
     return f"failed: {_cut(first)}"
 
 

@@ -30,16 +30,20 @@ name_argument = click.argument("name", metavar="CONNECTOR")
 names_argument = click.argument("names", nargs=-1, required=True, metavar="CONNECTOR...")
 
 
-@click.group(no_args_is_help=True)
+@click.group(no_args_is_help=True, epilog="Example: ./samsa connectors apply --file lake.json")
 def connectors() -> None:
     """List, describe, apply, restart, stop and delete connectors; send dead letters again."""
 
 
-@connectors.command("list", short_help="List connectors with their state.")
+@connectors.command(
+    "list",
+    short_help="List connectors with their state.",
+    epilog="Example: ./samsa connectors list --output json",
+)
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_connect
 def list_connectors(*, connect: Connect, form: Form) -> None:
-    """List the connectors that the token may see, with their state."""
+    """List the connectors that the token may read, with their state."""
     found = connect.ask("GET", "connectors", expand="status")
     rows = sorted((name, one["status"]) for name, one in found.items() if "status" in one)
     match form:
@@ -55,12 +59,16 @@ def list_connectors(*, connect: Connect, form: Form) -> None:
             show_table(columns, [_row(name, status) for name, status in rows])
 
 
-@connectors.command("describe", short_help="Show a connector with its tasks and its config.")
+@connectors.command(
+    "describe",
+    short_help="Show a connector with its tasks and its config.",
+    epilog="Example: ./samsa connectors describe lake",
+)
 @name_argument
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def describe(*, connect: Connect, name: str, form: Form) -> None:
-    """Show how a connector and its tasks are, and its config with masks for passwords."""
+    """Show the state of a connector and its tasks, and its config with passwords masked."""
     info = connect.ask("GET", "connectors", name)
     status = connect.ask("GET", "connectors", name, "status")
     if form is Form.JSON:
@@ -78,21 +86,25 @@ def describe(*, connect: Connect, name: str, form: Form) -> None:
     )
 
 
-@connectors.command("apply", short_help="Create connectors from a file, or change them to it.")
+@connectors.command(
+    "apply",
+    short_help="Create or update connectors from a file.",
+    epilog="Example: ./samsa connectors apply --file lake.json --dry-run",
+)
 @click.option(
     *("-f", "--file", "file"),
     type=click.File("rb"),
     required=True,
-    help='JSON: a config with its name in it, {"name": …, "config": …}, or a list; - for'
-    " standard input. A file that ends in .properties is one of Kafka's.",
+    help='JSON: a config with a "name" key, {"name": …, "config": …}, or a list of them; - reads '
+    "standard input. A .properties file is read as Kafka Connect's standalone worker reads it.",
 )
-@click.option("--dry-run", is_flag=True, help="Only check the configs.")
+@click.option("--dry-run", is_flag=True, help="Validate the configs and change nothing.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> None:
-    """Create the connectors of a file, and change those that are there to what it says.
+    """Create the connectors of a file, and update those that exist to its configs.
 
-    A mask in the place of a password keeps the stored one.
+    A masked password keeps the stored value.
     """
     outcomes = []
     for name, config in read_configs(file):
@@ -105,7 +117,11 @@ def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> No
         show_json(outcomes)
 
 
-@connectors.command("patch", short_help="Change some keys of a config.")
+@connectors.command(
+    "patch",
+    short_help="Change some keys of a config.",
+    epilog="Example: ./samsa connectors patch lake --set tasks.max=4",
+)
 @name_argument
 @click.option("-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", help="May be repeated.")
 @click.option("-d", "--delete", "deletes", multiple=True, metavar="KEY", help="May be repeated.")
@@ -115,18 +131,26 @@ def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[
     given = dict(split_pair(pair, "a change") for pair in sets)
     twice = sorted(given.keys() & set(deletes))
     if twice:
-        raise click.UsageError(f"{twice[0]} is both set and deleted: say which")
+        raise click.UsageError(
+            f"{twice[0]} is both set and deleted: give one of --set and --delete"
+        )
     changes = {**given, **dict.fromkeys(deletes)}
     if not changes:
-        raise click.UsageError("nothing is changed: give --set KEY=VALUE, or --delete KEY")
+        raise click.UsageError("nothing to change: give --set KEY=VALUE or --delete KEY")
     connect.ask("PATCH", "connectors", name, "config", body=changes)
     say(f"connector {plain(name)} patched")
 
 
-@connectors.command("restart", short_help="Restart a connector, or one of its tasks.")
+@connectors.command(
+    "restart",
+    short_help="Restart a connector, or one of its tasks.",
+    epilog="Example: ./samsa connectors restart lake --only-failed",
+)
 @name_argument
-@click.option("--task", type=click.IntRange(min=0), help="Only this task.")
-@click.option("--only-failed", is_flag=True, help="Only what has failed.")
+@click.option("--task", type=click.IntRange(min=0), help="Restart only this task.")
+@click.option(
+    "--only-failed", is_flag=True, help="Restart only the connector and tasks that have failed."
+)
 @reaches_connect
 def restart(*, connect: Connect, name: str, task: int | None, only_failed: bool) -> None:
     """Restart a connector and its tasks."""
@@ -141,36 +165,52 @@ def restart(*, connect: Connect, name: str, task: int | None, only_failed: bool)
     say(f"connector {plain(name)} restarted")
 
 
-@connectors.command("pause", short_help="Have tasks do nothing and keep their places.")
+@connectors.command(
+    "pause",
+    short_help="Pause connectors; tasks stay assigned.",
+    epilog="Example: ./samsa connectors pause lake",
+)
 @names_argument
 @reaches_connect
 def pause(*, connect: Connect, names: tuple[str, ...]) -> None:
-    """Have the tasks of connectors do nothing and keep their places."""
+    """Pause connectors. Their tasks stay assigned to their workers, and process no records."""
     _order(connect, names, "pause", "paused")
 
 
-@connectors.command("resume", short_help="Have connectors go on.")
+@connectors.command(
+    "resume",
+    short_help="Resume paused or stopped connectors.",
+    epilog="Example: ./samsa connectors resume lake",
+)
 @names_argument
 @reaches_connect
 def resume(*, connect: Connect, names: tuple[str, ...]) -> None:
-    """Have connectors go on that are paused or stopped."""
+    """Resume connectors that are paused or stopped."""
     _order(connect, names, "resume", "resumed")
 
 
-@connectors.command("stop", short_help="End the tasks of connectors.")
+@connectors.command(
+    "stop",
+    short_help="Stop connectors and end their tasks.",
+    epilog="Example: ./samsa connectors stop lake",
+)
 @names_argument
 @reaches_connect
 def stop(*, connect: Connect, names: tuple[str, ...]) -> None:
-    """End the tasks of connectors, so that offsets can be changed."""
+    """Stop connectors and end their tasks, so that their offsets can be changed."""
     _order(connect, names, "stop", "stopped")
 
 
-@connectors.command("delete", short_help="Delete connectors with their logs and offsets.")
+@connectors.command(
+    "delete",
+    short_help="Delete connectors with their logs and offsets.",
+    epilog="Example: ./samsa connectors delete lake",
+)
 @names_argument
 @yes_option
 @reaches_connect
 def delete(*, connect: Connect, names: tuple[str, ...], yes: bool) -> None:
-    """Delete connectors with their logs, and sources with their offsets. Asks first."""
+    """Delete connectors with their logs, and sources with their offsets. Asks for confirmation."""
     for name in names:
         # Delete none if one of them does not exist.
         connect.ask("GET", "connectors", name)
@@ -181,26 +221,30 @@ def delete(*, connect: Connect, names: tuple[str, ...], yes: bool) -> None:
         say(f"connector {plain(name)} deleted")
 
 
-@connectors.command("offsets", short_help="Show, alter or reset how far a connector has come.")
+@connectors.command(
+    "offsets",
+    short_help="Show, alter or reset the offsets of a connector.",
+    epilog="Example: ./samsa connectors offsets lake --output json",
+)
 @name_argument
 @click.option(
     *("-f", "--file", "file"),
     type=click.File("rb"),
-    help="Alter: JSON as this command shows it with -O json; - for standard input.",
+    help="Alter the offsets to this JSON, in the form of -O json; - reads standard input.",
 )
-@click.option("--reset", "is_reset", is_flag=True, help="Forget them all. Asks first.")
+@click.option("--reset", "is_reset", is_flag=True, help="Reset all offsets. Asks for confirmation.")
 @yes_option
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def offsets(
     *, connect: Connect, name: str, file: IO[bytes] | None, is_reset: bool, yes: bool, form: Form
 ) -> None:
-    """Show how far a connector has come, or alter or reset it; for these it must be stopped."""
+    """Show the offsets of a connector; alter or reset them while it is stopped."""
     if file is not None and is_reset:
         raise click.UsageError("--file and --reset exclude each other: give one of them")
     if is_reset:
         if not yes:
-            confirm([name], "Reset its offsets? It reads from the beginning again.")
+            confirm([name], "Reset its offsets? The connector will read from the beginning again.")
         say(str(connect.ask("DELETE", "connectors", name, "offsets")["message"]))
         return
     if file is not None:
@@ -211,7 +255,7 @@ def offsets(
     if form is Form.JSON:
         show_json(found)
     elif not found["offsets"]:
-        say("Nothing was read yet.")
+        say("No offsets are stored yet.")
     else:
         show_table(
             [Column(title="PARTITION"), Column(title="OFFSET")],
@@ -219,12 +263,16 @@ def offsets(
         )
 
 
-@connectors.command("plugins", short_help="List the connector classes, or the config keys of one.")
+@connectors.command(
+    "plugins",
+    short_help="List the connector classes, or the config keys of one.",
+    epilog="Example: ./samsa connectors plugins",
+)
 @click.argument("plugin", required=False, metavar="[CLASS]")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_connect
 def plugins(*, connect: Connect, plugin: str | None, form: Form) -> None:
-    """List the classes that a config can name, with their Kafka Connect aliases.
+    """List the connector classes, with their Kafka Connect aliases.
 
     With a class, list its config keys.
     """
@@ -261,7 +309,7 @@ def read_properties(file: IO[bytes]) -> dict[str, str]:
     try:
         return properties.parse(text.decode())
     except ValueError as error:
-        raise click.UsageError(f"{said}: {error}; fix it in the file") from None
+        raise click.UsageError(f"{said}: {error}; correct the file") from None
 
 
 def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
@@ -270,10 +318,10 @@ def read_json(file: IO[bytes]) -> Any:  # noqa: ANN401 - as JSON has it
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise click.UsageError(
-            f"{said}, line {error.lineno}, column {error.colno}: {error.msg}; mend the JSON there"
+            f"{said}, line {error.lineno}, column {error.colno}: {error.msg}; correct the JSON"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"{said} is no JSON: {error}") from None
+        raise click.UsageError(f"{said} is not JSON: {error}") from None
 
 
 def _read(file: IO[bytes]) -> tuple[str, bytes]:
@@ -287,7 +335,9 @@ def _read(file: IO[bytes]) -> tuple[str, bytes]:
 
 def _named(one: object, number: int) -> tuple[str, dict[str, Any]]:
     if not isinstance(one, dict):
-        raise click.UsageError(f"connector {number} of the file is no JSON object: give a config")
+        raise click.UsageError(
+            f"connector {number} of the file is not a JSON object: give a config"
+        )
     config = one.get("config", one)
     name = one.get("name") or (config.get("name") if isinstance(config, dict) else None)
     if not isinstance(config, dict) or not isinstance(name, str):
@@ -328,8 +378,8 @@ def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> 
         if key in known or is_below or BELOW_NO_KEY.match(key):
             continue
         near = difflib.get_close_matches(key, known, n=1)
-        hint = f"; is {near[0]} meant?" if near else ""
-        told = f"warning: connector {plain(name)}: {plain(plugin)} takes no key {plain(key)}{hint}"
+        hint = f"; did you mean {near[0]}?" if near else ""
+        told = f"warning: connector {plain(name)}: {plain(plugin)} has no config {plain(key)}{hint}"
         say(told, to_stderr=True)
 
 
@@ -343,7 +393,9 @@ def _text(value: object) -> object:
 def _check(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
     plugin = str(config.get("connector.class", ""))
     if not plugin:
-        raise Refused(f"connector {name} names no class: set connector.class, see `plugins`")
+        raise Refused(
+            f"connector {name} has no class: set connector.class; `plugins` lists the classes"
+        )
     whole = {**config, "name": name}
     found = connect.ask("PUT", "connector-plugins", plugin, "config", "validate", body=whole)
     wrong = [error for one in found["configs"] for error in one["value"]["errors"]]

@@ -54,7 +54,9 @@ def parse_range(
         else:
             is_twice, start = start is not None, parse_position(text)
         if is_twice:
-            raise click.BadParameter(f"{text!r} says a second time where to begin or to end")
+            raise click.BadParameter(
+                f"{text!r} gives a second position to begin or end at: give each only once"
+            )
     return Range(start=start or BEGINNING, end=end)
 
 
@@ -65,7 +67,8 @@ def parse_position(text: str) -> Position:
         return parse_time(text)
     if not NUMBER.fullmatch(text) or abs(int(text)) > MAX_OFFSET:
         raise click.BadParameter(
-            f"{text!r} is no offset: beginning, end, N, -N (before the end), s@TIME or e@TIME"
+            f"{text!r} is not an offset: give beginning, end, N, -N (before the end), s@TIME or "
+            "e@TIME"
         )
     if text.startswith("-"):
         return Position(kind=PositionKind.TAIL, value=-int(text))
@@ -81,7 +84,7 @@ def parse_time(text: str) -> Position:
         moment = datetime.fromisoformat(time)
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no time: give milliseconds since 1970, or 2026-01-31T12:00:00Z"
+            f"{text!r} is not a time: give milliseconds since 1970, or 2026-01-31T12:00:00Z"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -100,7 +103,7 @@ def parse_format(
     return template
 
 
-@click.command
+@click.command(epilog="Example: ./samsa consume orders --offset -10 --exit")
 @click.argument("topic")
 @click.option(
     *("-p", "--partition", "partitions"),
@@ -116,8 +119,10 @@ def parse_format(
     help="Where to begin: beginning (the default), end, N, -N (N before the end), s@TIME; and"
     " e@TIME, where to stop. TIME is in milliseconds since 1970 or a date.",
 )
-@click.option("-e", "--exit", "stops_at_end", is_flag=True, help="Stop at the end.")
-@click.option("-c", "--count", type=click.IntRange(min=1), help="Stop after so many records.")
+@click.option("-e", "--exit", "stops_at_end", is_flag=True, help="Stop at the end of the topic.")
+@click.option(
+    "-c", "--count", type=click.IntRange(min=1), help="Stop after this number of records."
+)
 @click.option(
     *("-f", "--format", "template"),
     callback=parse_format,
@@ -125,13 +130,18 @@ def parse_format(
     help=r"%s value, %S its length, %k key, %K its length, %t topic, %p partition, %o offset,"
     r" %T timestamp, %h headers, %R value length as four bytes, %%; \n \r \t \xNN.",
 )
-@click.option("-J", "--json", "is_json", is_flag=True, help="A JSON object per record, like kcat.")
+@click.option(
+    "-J", "--json", "is_json", is_flag=True, help="Print one JSON object per record, like kcat."
+)
 @click.option("-K", "--key-delimiter", metavar="TEXT", help="Print key, TEXT and value.")
 @click.option(
-    *("-D", "--delimiter"), default=r"\n", metavar="TEXT", help="After each record; default: \\n."
+    *("-D", "--delimiter"),
+    default=r"\n",
+    metavar="TEXT",
+    help="Print TEXT after each record. Default: \\n.",
 )
 @click.option("-Z", "--null", "shows_null", is_flag=True, help="Print NULL for a null.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing about reaching the end.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not report the end of a partition.")
 @reaches_cluster
 def consume(  # noqa: PLR0913 - one for each option
     *,
@@ -148,7 +158,7 @@ def consume(  # noqa: PLR0913 - one for each option
     shows_null: bool,
     quiet: bool,
 ) -> None:
-    """Print the records of TOPIC, and go on until Ctrl-C unless told where to stop."""
+    """Print the records of TOPIC until Ctrl-C, or until the end or count that an option names."""
     shape = Shape(
         template=template,
         is_json=is_json,

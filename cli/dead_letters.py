@@ -29,19 +29,37 @@ NO_ADDRESS: Final = "HTTP 404 Not Found"
 FAILED: Final = "FAILED"
 name_argument = click.argument("name", metavar="CONNECTOR")
 filters = (
-    click.option("--exception", default="", metavar="CLASS", help="Only letters with this error."),
-    click.option("--stage", default="", help="Only letters of this stage, as VALUE_CONVERTER."),
-    click.option("--cause", default="", metavar="ID", help="Only letters of this cause."),
+    click.option(
+        "--exception",
+        default="",
+        metavar="CLASS",
+        help="Only dead letters with this exception class.",
+    ),
+    click.option(
+        "--stage", default="", help="Only dead letters of this stage, such as VALUE_CONVERTER."
+    ),
+    click.option("--cause", default="", metavar="ID", help="Only dead letters of this cause."),
 )
 
 
-@click.command("dead-letters", short_help="Show the records that a sink could not write, and why.")
+@click.command(
+    "dead-letters",
+    short_help="List records that a sink could not write, with the cause.",
+    epilog="Example: ./samsa connectors dead-letters lake --causes",
+)
 @name_argument
 @filters[0]
 @filters[1]
 @filters[2]
-@click.option("--causes", "by_cause", is_flag=True, help="Count them by cause instead.")
-@click.option("--before", default="", metavar="PLACES", help="Older ones, as the last page says.")
+@click.option(
+    "--causes", "by_cause", is_flag=True, help="List the causes, with their number of dead letters."
+)
+@click.option(
+    "--before",
+    default="",
+    metavar="PLACES",
+    help="Show older dead letters: the positions that the previous page printed.",
+)
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def dead_letters(
@@ -55,14 +73,11 @@ def dead_letters(
     before: str,
     form: Form,
 ) -> None:
-    """Show the newest dead letters of a sink, the newest first, or their causes.
-
-    Example: ./samsa connectors dead-letters shop --causes
-    """
+    """List the newest dead letters of a sink, newest first, or their causes."""
     query = {"exception": exception, "stage": stage, "cause": cause, "before": before}
     if by_cause:
         if any(query.values()):
-            raise click.UsageError("--causes counts all letters: leave out the other options")
+            raise click.UsageError("--causes counts all dead letters: omit the other options")
         _show_causes(_ask(connect, "GET", *OURS, name, "dead-letters", "causes"), form)
         return
     found = _ask(connect, "GET", *OURS, name, "dead-letters", **query)
@@ -77,10 +92,14 @@ def dead_letters(
             [Column(title=title) for title in titles], [_row(one) for one in found["letters"]]
         )
     if found["older"]:
-        say(f"Older ones: --before {found['older']}", to_stderr=True)
+        say(f"For older dead letters, add --before {found['older']}", to_stderr=True)
 
 
-@click.command("redrive", short_help="Send dead letters again, to the sink alone or to all.")
+@click.command(
+    "redrive",
+    short_help="Send dead letters of a sink again.",
+    epilog="Example: ./samsa connectors redrive lake --cause 3f9a01c2d4e5 --dry-run",
+)
 @name_argument
 @click.option(
     "--to",
@@ -88,14 +107,15 @@ def dead_letters(
     type=click.Choice(["retry", "origin"]),
     default="retry",
     show_default=True,
-    help="retry: a topic that only this connector reads. origin: the topic it was read from.",
+    help="retry: a topic that only this connector reads. origin: the topic the record came from.",
 )
 @click.option(
     "--offsets",
     "ranges",
     multiple=True,
     metavar="PARTITION:FROM-UNTIL",
-    help="Only these offsets of the dead letter topic, as 0:17-40 without 40. May be repeated.",
+    help="Only these offsets of the dead letter topic: 0:17-40 is partition 0, offsets 17 to 39. "
+    "May be repeated.",
 )
 @click.option(
     "--letter", "places", multiple=True, metavar="PARTITION/OFFSET", help="May be repeated."
@@ -103,7 +123,7 @@ def dead_letters(
 @filters[0]
 @filters[1]
 @filters[2]
-@click.option("--dry-run", is_flag=True, help="Only show what would be sent.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the end of the run.")
 @click.option("-y", "--yes", is_flag=True, help="Send without asking.")
 @output_option(Form.TABLE, Form.JSON)
@@ -123,10 +143,7 @@ def redrive(  # noqa: PLR0913 - one for each option
     yes: bool,
     form: Form,
 ) -> None:
-    """Send dead letters of a sink again, all in one run. Shows the plan, and asks first.
-
-    Example: ./samsa connectors redrive shop --cause 3f9a01c2d4e5
-    """
+    """Send dead letters of a sink again in one run. Shows the plan and asks for confirmation."""
     asked = {
         "destination": destination,
         "offsets": [_range(text) for text in ranges],
@@ -146,16 +163,20 @@ def redrive(  # noqa: PLR0913 - one for each option
     _finish(connect, run, is_waiting=not no_wait, form=form)
 
 
-@click.command("redrives", short_help="List runs that send dead letters again; stop or resume one.")
+@click.command(
+    "redrives",
+    short_help="List the redrive runs of a connector; stop or resume one.",
+    epilog="Example: ./samsa connectors redrives lake",
+)
 @name_argument
-@click.option("--stop", type=click.IntRange(min=1), metavar="RUN", help="Send no more.")
+@click.option("--stop", type=click.IntRange(min=1), metavar="RUN", help="Stop this run.")
 @click.option("--resume", type=click.IntRange(min=1), metavar="RUN", help="Resume this run.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_connect
 def redrives(
     *, connect: Connect, name: str, stop: int | None, resume: int | None, form: Form
 ) -> None:
-    """List the runs of a connector, the newest first, or stop or resume one of them."""
+    """List the redrive runs of a connector, newest first, or stop or resume one."""
     if stop is not None and resume is not None:
         raise click.UsageError("--stop and --resume exclude each other: give one of them")
     if stop is not None or resume is not None:
@@ -187,7 +208,10 @@ def _agree(plan: Mapping[str, Any]) -> None:
             f"Send {least}{counted(plan['letters'], 'letter')} again?", abort=True, err=True
         )
         return
-    typed = click.prompt("Others may see them again. Type the connector's name", err=True)
+    typed = click.prompt(
+        "Other consumers may read these records again. Type the connector's name to confirm",
+        err=True,
+    )
     if typed != plan["connector"]:
         raise click.Abort
 
@@ -200,8 +224,8 @@ def _ask(connect: Connect, method: str, *parts: str, body: object = None, **quer
         if refused.status != NOT_FOUND or NO_ADDRESS not in refused.message:
             raise
         raise Refused(
-            f"{connect.url} does not serve dead letters: only Samsa's Connect API lists them and"
-            " sends them again"
+            f"{connect.url} does not serve dead letters: only Samsa's Connect API lists them and "
+            "sends them again. Name its address with --connect"
         ) from None
 
 
@@ -249,8 +273,8 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
     lines += [f"not sent: {one['letters']}, {one['reason']}" for one in plan["unsent"]]
     if plan["uncounted"]:
         lines.append(
-            f"{plan['uncounted']} further letters were not counted, to answer in time: the run"
-            " looks at each of them as well"
+            f"{plan['uncounted']} further dead letters were not counted, to answer in time: the "
+            "run checks each of them too"
         )
     if plan["caution"]:
         lines.append(f"note: {plan['caution']}")
@@ -260,7 +284,10 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
             f" {counted(group['lag'], 'record')} behind)"
         )
     if plan["hidden_groups"]:
-        lines.append(f"{counted(plan['hidden_groups'], 'group')} that you may not see as well")
+        lines.append(
+            f"{counted(plan['hidden_groups'], 'group')} that you may not read will read "
+            "them again too"
+        )
     if plan["denied"]:
         lines.append(f"{plan['denied']}, so you cannot start it")
     return lines
@@ -269,7 +296,9 @@ def _plan_lines(plan: Mapping[str, Any]) -> list[str]:
 def _range(text: str) -> dict[str, int]:
     found = RANGE.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{text!r} is not a range: give PARTITION:FROM-UNTIL, as 0:17-40")
+        raise click.UsageError(
+            f"{text!r} is not a range: give PARTITION:FROM-UNTIL, such as 0:17-40"
+        )
     partition, start, until = found.groups()
     asked = {"partition": int(partition), "from": int(start or 0)}
     return asked | ({"until": int(until)} if until else {})
@@ -278,7 +307,9 @@ def _range(text: str) -> dict[str, int]:
 def _place(text: str) -> dict[str, int]:
     found = PLACE.fullmatch(text)
     if found is None:
-        raise click.UsageError(f"{text!r} is not a letter: give PARTITION/OFFSET, as 0/17")
+        raise click.UsageError(
+            f"{text!r} is not a dead letter: give PARTITION/OFFSET, such as 0/17"
+        )
     return {"partition": int(found[1]), "offset": int(found[2])}
 
 

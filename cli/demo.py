@@ -127,19 +127,21 @@ class Play:
             reading.turn(at_s, passed_s)
 
 
-@click.command
-@click.option("--clear", "is_clearing", is_flag=True, help="Delete what the demo has made.")
+@click.command(epilog="Example: ./samsa demo --seconds 60")
 @click.option(
-    "--seconds", type=click.IntRange(min=1), help="End after so long. Default: with Ctrl-C."
+    "--clear", "is_clearing", is_flag=True, help="Delete the topics and groups of the demo."
+)
+@click.option(
+    "--seconds", type=click.IntRange(min=1), help="Stop after this time. Default: run until Ctrl-C."
 )
 @reaches_cluster
 def demo(*, connection: Connection, is_clearing: bool, seconds: int | None) -> None:
-    """Fill a cluster with topics, producers and groups that live."""
+    """Create demo topics, and run producers and consumer groups on them."""
     if is_clearing:
         clear(connection)
         return
     made = create_topics(Admin(connection))
-    say(f"{made} topics created, {len(SCENES) - made} were there. Ctrl-C ends the demo.")
+    say(f"{made} topics created, {len(SCENES) - made} existed. Ctrl-C ends the demo.")
     with suppress(KeyboardInterrupt):
         run(connection, seconds)
     say("The demo has ended; `./samsa demo --clear` deletes its topics and groups.")
@@ -173,7 +175,7 @@ def run(connection: Connection, seconds: int | None) -> None:
             down_since = down_since or now
             if failed.kind is Kind.USAGE or now - down_since > GIVE_UP_S:
                 raise
-            say(f"{failed}; tried again in {AGAIN_S:g} s")
+            say(f"{failed}; retrying in {AGAIN_S:g} s")
             time.sleep(AGAIN_S)
 
 

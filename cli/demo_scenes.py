@@ -54,7 +54,7 @@ class Habit(Enum):
 
     READS = "reads and commits"
     LEAVES = "reads, then leaves and does not come back"
-    STICKS = "commits the same offsets for ever"
+    STICKS = "commits the same offsets again and again"
     REWINDS = "goes back to the beginning from time to time"
 
 

@@ -23,10 +23,10 @@ POLL_SECONDS: Final = 0.05
 SUPERVISOR: Final = b"brokers.supervisor"
 
 
-@click.command()
+@click.command(epilog="Example: ./samsa down")
 @HOME_OPTION
 def down(*, home: Path) -> None:
-    """Stop everything that runs in the home."""
+    """Stop all components of the home."""
     place = Home(home)
     if not place.is_owned() and not is_any_left(home):
         click.echo(f"{home} is not running")

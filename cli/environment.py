@@ -38,7 +38,7 @@ class PackageSet:
 EXTRAS = {
     "parquet": PackageSet(
         requirements="requirements-parquet.txt",
-        purpose="files of columns (pyarrow), as the S3 sink writes them on demand",
+        purpose="Parquet files (pyarrow), which the S3 sink can write",
     ),
     "spark": PackageSet(
         requirements="requirements-spark.txt",
@@ -75,12 +75,12 @@ def make_venv(folder: Path) -> None:
     # Use the interpreter below the running one: an environment must not be based on itself. The
     # venv module itself uses `_base_executable`.
     base = getattr(sys, "_base_executable", sys.executable)
-    sys.stderr.write(f"  making {folder} with {base}\n")
+    sys.stderr.write(f"  creating {folder} with {base}\n")
     # Debian's bare Python has no pip to copy; the installer then uses a pip from outside.
     without = [] if can_bring_pip() else ["--without-pip"]
     made = subprocess.run([base, "-m", "venv", "--clear", *without, folder], check=False)
     if made.returncode != 0:
-        raise InstallError(f"{base} could not make {folder} (see above)")
+        raise InstallError(f"{base} could not create {folder} (see above)")
 
 
 def can_bring_pip() -> bool:
@@ -146,7 +146,7 @@ class Environment:
         state = self._read_state()
         if state.get("unfinished") in EXTRAS:
             # Never recreated: a home that runs from it would lose its packages.
-            sys.stderr.write("The last installation was interrupted: going on with it\n")
+            sys.stderr.write("The last installation was interrupted: resuming it\n")
             installed.remove_cut_off(self._site_packages())
             del state["unfinished"]
         if "unfinished" in state:

@@ -15,14 +15,14 @@ from cli.spark_classes import store_classes
 from spark_integration.jobs.java import machine_java
 
 
-@click.group
+@click.group(epilog="Example: ./samsa extras install parquet")
 def extras() -> None:
-    """List and install what only some connectors need."""
+    """List and install optional packages that some connectors need."""
 
 
-@extras.command("list")
+@extras.command("list", epilog="Example: ./samsa extras list")
 def list_extras() -> None:
-    """Show each extra, whether it is installed, and what it is for."""
+    """List the extras, their state and their purpose."""
     environment = Environment()
     width = max(map(len, EXTRAS))
     for name, packages in EXTRAS.items():
@@ -30,19 +30,19 @@ def list_extras() -> None:
         click.echo(f"{name:{width}}  {state:9}  {packages.purpose}")
 
 
-@extras.command
+@extras.command(epilog="Example: ./samsa extras install spark")
 @click.option(
     "--without-classes",
     is_flag=True,
-    help="Leave `./samsa spark store-classes` for later, which takes half a minute.",
+    help="Skip `./samsa spark store-classes`, which takes half a minute.",
 )
 @click.argument("names", nargs=-1, required=True)
 def install(names: tuple[str, ...], *, without_classes: bool) -> None:
-    """Install extras by name; workers that run find them."""
+    """Install extras by name. Running workers use them at once."""
     unknown = [name for name in names if name not in EXTRAS]
     if unknown:
         raise click.ClickException(
-            f"there is no extra {', '.join(unknown)}; there are: {', '.join(EXTRAS)}"
+            f"unknown extra: {', '.join(unknown)}; choose from {', '.join(EXTRAS)}"
         )
     environment = Environment()
     for name in with_needs(names):
@@ -50,7 +50,7 @@ def install(names: tuple[str, ...], *, without_classes: bool) -> None:
             environment.ensure(name)
         except InstallError as error:
             raise click.ClickException(f"{name}: {error}") from error
-        click.echo(f"{name} is installed; workers that run find it")
+        click.echo(f"{name} is installed; running workers use it at once")
     if "spark" in names and not without_classes and (failure := store_classes()):
         click.echo(failure, err=True)
 

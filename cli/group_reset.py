@@ -62,30 +62,39 @@ class Asked:
 def goal_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options for the goal to a command; exactly one of them is required."""
     options = (
-        click.option("--to-earliest", is_flag=True, help="The first offset there is."),
-        click.option("--to-latest", is_flag=True, help="The end."),
-        click.option("--to-current", is_flag=True, help="What is committed now."),
+        click.option("--to-earliest", is_flag=True, help="Reset to the log start offset."),
+        click.option("--to-latest", is_flag=True, help="Reset to the end."),
         click.option(
-            "--to-offset", type=click.IntRange(0, MAX_OFFSET), metavar="N", help="This offset."
+            "--to-current",
+            is_flag=True,
+            help="Keep the committed offsets, for example to export them.",
+        ),
+        click.option(
+            "--to-offset",
+            type=click.IntRange(0, MAX_OFFSET),
+            metavar="N",
+            help="Reset to this offset.",
         ),
         click.option(
             "--to-datetime",
             metavar="ISO",
-            help="The first record at or after a date, in UTC where it names no zone.",
+            help="Reset to the first record at or after this date (UTC unless it has a zone).",
         ),
         click.option(
-            "--by-duration", metavar="ISO", help="The first record since so long ago: PT30M, P7D."
+            "--by-duration",
+            metavar="ISO",
+            help="Reset to the first record of a duration before now: PT30M, P7D.",
         ),
         click.option(
             "--shift-by",
             type=click.IntRange(-MAX_OFFSET, MAX_OFFSET),
             metavar="N",
-            help="So many records on, or back where N is negative.",
+            help="Move forward by N records, or back if N is negative.",
         ),
         click.option(
             "--from-file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="What a CSV says, such as one of --export.",
+            help="Reset to the offsets in a CSV file, such as one written by --export.",
         ),
     )
     for option in reversed(options):
@@ -93,7 +102,11 @@ def goal_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command("reset", short_help="Set where a group goes on; shows only, unless --execute.")
+@click.command(
+    "reset",
+    short_help="Reset committed offsets (dry run unless --execute).",
+    epilog="Example: ./samsa groups reset billing --topic orders --to-earliest --execute",
+)
 @click.argument("name", metavar="GROUP")
 @click.option(
     *("-t", "--topic", "topics"),
@@ -102,10 +115,17 @@ def goal_options(function: Callable[..., None]) -> Callable[..., None]:
     metavar="TOPIC[:0,1]",
     help="A topic, or some of its partitions; may be repeated.",
 )
-@click.option("--all-topics", is_flag=True, help="All topics that the group has offsets of.")
+@click.option(
+    "--all-topics", is_flag=True, help="All topics for which the group has committed offsets."
+)
 @goal_options
 @click.option("--execute", is_flag=True, help="Do it.")
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show it, which is the default.")
+@click.option(
+    "--dry-run",
+    "is_dry_run",
+    is_flag=True,
+    help="Show the plan and change nothing. This is the default.",
+)
 @click.option("--export", "is_export", is_flag=True, help="Print topic,partition,offset as CSV.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
@@ -121,14 +141,14 @@ def reset(
     form: Form,
     **goals: object,
 ) -> None:
-    """Set where a group without members goes on reading; shows the plan, unless --execute."""
+    """Reset the committed offsets of a group without members (dry run unless --execute)."""
     if execute and is_dry_run:
-        raise click.UsageError("--execute and --dry-run exclude each other")
+        raise click.UsageError("--execute and --dry-run exclude each other: give one of them")
     if is_export and form is Form.JSON:
-        raise click.UsageError("--export prints CSV: leave out --output json")
+        raise click.UsageError("--export prints CSV: omit --output json")
     asked = asked_of(goals, name)
     if [bool(topics), all_topics, asked.file is not None].count(True) != 1:
-        raise click.UsageError("name --topic, --all-topics or --from-file, and one of them only")
+        raise click.UsageError("give exactly one of --topic, --all-topics and --from-file")
     client = Groups(connection)
     require_inactive(client, name)
     committed = client.offsets([name])[name]
@@ -152,7 +172,7 @@ def asked_of(
     }
     if len(given) != 1:
         listed = ", ".join(f"--{name.replace('_', '-')}" for name in (given or goals))
-        raise click.UsageError(f"say where to go, in one way only: {listed}")
+        raise click.UsageError(f"give exactly one target: {listed}")
     [(name, value)] = given.items()
     try:
         match name, value:
@@ -181,7 +201,7 @@ def read(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PlanError(f"{path} is no text in UTF-8: {error.reason}") from error
+        raise PlanError(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
 def require_inactive(client: Groups, name: str) -> None:
@@ -290,7 +310,7 @@ def show_plan(
         show_json({"group": group, "dry_run": is_dry_run, "partitions": steps})
     else:
         say(
-            f"Would reset group {plain(group)}; --execute does it:"
+            f"Would reset group {plain(group)}; add --execute to do it:"
             if is_dry_run
             else f"Reset group {plain(group)}:"
         )

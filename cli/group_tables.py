@@ -108,7 +108,7 @@ def show_group(group: Group, rows: list[Row], told: Told | None) -> None:
     if rows:
         show_table([*LAG_COLUMNS, *OWNER_COLUMNS], [row.cells() for row in rows])
     else:
-        say("  Nothing is committed or assigned.")
+        say("  No offset is committed, and no partition is assigned.")
 
 
 def group_json(group: Group, rows: list[Row], told: Told | None) -> dict[str, Any]:

@@ -45,7 +45,7 @@ STATES_TO_ASK: Final = [state.value for state in GroupState if state not in UNNA
 yes_option = click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 
 
-@click.group(no_args_is_help=True)
+@click.group(no_args_is_help=True, epilog="Example: ./samsa groups lag billing")
 def groups() -> None:
     """List, describe, reset and delete consumer groups, and show their lag."""
 
@@ -53,7 +53,11 @@ def groups() -> None:
 groups.add_command(reset)
 
 
-@groups.command("list", short_help="List groups, all or those that match a PATTERN.")
+@groups.command(
+    "list",
+    short_help="List groups, all or those that match a PATTERN.",
+    epilog="Example: ./samsa groups list 'billing-*' --state stable",
+)
 @click.argument("pattern", required=False)
 @click.option(
     "--state",
@@ -100,15 +104,19 @@ def list_groups(
             show_summaries(found, verdicts(connection))
 
 
-@groups.command("describe", short_help="Show groups with their partitions, owners and lag.")
+@groups.command(
+    "describe",
+    short_help="Show groups with their partitions, owners and lag.",
+    epilog="Example: ./samsa groups describe billing",
+)
 @click.argument("names", nargs=-1, metavar="GROUP...")
-@click.option("-a", "--all", "is_all", is_flag=True, help="Every group.")
+@click.option("-a", "--all", "is_all", is_flag=True, help="Describe all groups.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
 def describe(*, connection: Connection, names: tuple[str, ...], is_all: bool, form: Form) -> None:
-    """Show groups with their partitions, who reads them, and how far behind they are."""
+    """Show groups with their partitions, owners and lag."""
     if bool(names) == is_all:
-        raise click.UsageError("name groups, or say --all")
+        raise click.UsageError("name the groups, or give --all")
     asked = Groups(connection)
     wanted = [group.name for group in asked.summaries()] if is_all else list(names)
     found = asked.describe(wanted)
@@ -126,13 +134,17 @@ def describe(*, connection: Connection, names: tuple[str, ...], is_all: bool, fo
         show_group(*one)
 
 
-@groups.command("members", short_help="Show who is in a group.")
+@groups.command(
+    "members",
+    short_help="List the members of a group.",
+    epilog="Example: ./samsa groups members billing --verbose",
+)
 @click.argument("name", metavar="GROUP")
-@click.option("-v", "--verbose", is_flag=True, help="Name the partitions of each.")
+@click.option("-v", "--verbose", is_flag=True, help="Include the partitions of each member.")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_cluster
 def members(*, connection: Connection, name: str, verbose: bool, form: Form) -> None:
-    """Show who is in a group, from where, and how many partitions each one reads."""
+    """List the members of a group, with their hosts and number of partitions."""
     [group] = Groups(connection).describe([name])
     match form:
         case Form.JSON:
@@ -145,13 +157,17 @@ def members(*, connection: Connection, name: str, verbose: bool, form: Form) -> 
             show_members(group, with_assignment=verbose)
 
 
-@groups.command("lag", short_help="Show how far groups are behind, in records and in time.")
+@groups.command(
+    "lag",
+    short_help="Show the lag of groups, in records and in time.",
+    epilog="Example: ./samsa groups lag billing --watch",
+)
 @click.argument("names", nargs=-1, metavar="[GROUP]...")
-@click.option("-w", "--watch", "is_watch", is_flag=True, help="Go on until Ctrl-C.")
+@click.option("-w", "--watch", "is_watch", is_flag=True, help="Repeat until Ctrl-C.")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
 def lag(*, connection: Connection, names: tuple[str, ...], is_watch: bool, form: Form) -> None:
-    """Show how far GROUPs are behind, or all groups: in records, and how old the next one is."""
+    """Show the lag of GROUPs, or of all groups: in records, and the age of the next record."""
     if names:
         # A missing group would look like one without a lag.
         Groups(connection).describe(names)
@@ -183,13 +199,17 @@ def watch(look: Callable[[], None], *, wait: Callable[[float], None] = time.slee
             wait(WATCH_SECONDS)
 
 
-@groups.command("delete", short_help="Delete groups with all that they have committed.")
+@groups.command(
+    "delete",
+    short_help="Delete groups with their committed offsets.",
+    epilog="Example: ./samsa groups delete billing",
+)
 @click.argument("names", nargs=-1, required=True, metavar="GROUP...")
 @yes_option
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
 def delete(*, connection: Connection, names: tuple[str, ...], yes: bool, form: Form) -> None:
-    """Delete groups without members, with all that they have committed. Asks first."""
+    """Delete groups without members, with their committed offsets. Asks for confirmation."""
     asked = Groups(connection)
     found = asked.describe(names)
     if not yes:
@@ -202,7 +222,11 @@ def delete(*, connection: Connection, names: tuple[str, ...], yes: bool, form: F
         say(f"Deleted group {plain(group.name)}.")
 
 
-@groups.command("delete-offsets", short_help="Delete what a group has committed for topics.")
+@groups.command(
+    "delete-offsets",
+    short_help="Delete the committed offsets of a group for topics.",
+    epilog="Example: ./samsa groups delete-offsets billing --topic orders:0,1",
+)
 @click.argument("name", metavar="GROUP")
 @click.option(
     *("-t", "--topic", "topics"),
@@ -223,7 +247,7 @@ def delete_offsets(
     yes: bool,
     form: Form,
 ) -> None:
-    """Delete what a group has committed for topics that no member of it reads. Asks first."""
+    """Delete committed offsets of a group for topics that no member reads. Asks first."""
     asked = Groups(connection)
     asked.describe([name])
     # The topic itself may be gone: only committed offsets count.
@@ -256,7 +280,7 @@ def delete_offsets(
 def confirm(what: list[str], question: str) -> None:
     """Ask for confirmation on a terminal."""
     if not sys.stdin.isatty():
-        raise click.UsageError("deleting asks first, and nobody is here to answer: say --yes")
+        raise click.UsageError("not a terminal: add --yes to delete without confirmation")
     for line in what:
         say(plain(line), to_stderr=True)
     click.confirm(question, abort=True, err=True)

@@ -13,7 +13,7 @@ HOME_OPTION: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     show_default=True,
     metavar="DIR",
     callback=lambda _context, _option, value: absolute(value),
-    help="The folder that holds everything a run writes.",
+    help="Folder for all files of the cluster.",
 )
 
 

@@ -135,7 +135,7 @@ class Progress:
         self._label = label
         self._started = time.monotonic()
         self._last_shown = self._started
-        self._current = "asking what there is"
+        self._current = "resolving packages"
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._is_terminal = sys.stderr.isatty()
 

@@ -27,23 +27,27 @@ class NoSuchLog(click.ClickException):
     exit_code = EXIT_NOT_FOUND
 
 
-@click.command()
+@click.command(epilog="Example: ./samsa logs broker-1 --follow")
 @HOME_OPTION
 @click.argument("component", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on as lines come.")
-@click.option("-n", "--lines", default=DEFAULT_LINES, show_default=True, help="How many old ones.")
-@click.option("--raw", is_flag=True, help="Lines as they were written.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log.")
+@click.option(
+    "-n", "--lines", default=DEFAULT_LINES, show_default=True, help="Number of lines to show."
+)
+@click.option("--raw", is_flag=True, help="Print the lines as they were written.")
 def logs(*, home: Path, component: str | None, follow: bool, lines: int, raw: bool) -> None:
-    """Show the log of a COMPONENT, or of all.
+    """Show the log of a COMPONENT, or of all components.
 
-    Components are supervisor, agent, broker-1 and so on, and web.
+    A COMPONENT is supervisor, agent, broker-1 (and so on) or web.
     """
     place = Home(home)
     there = sorted(path.stem for path in place.logs.glob("*.log"))
     if not there:
-        raise click.ClickException(f"{home} has no logs: nothing was ever started there")
+        raise click.ClickException(
+            f"{home} has no logs: start it with `./samsa up`, or name another home with --home"
+        )
     if component is not None and component not in there:
-        raise NoSuchLog(f"{component} has no log in {home}; {', '.join(there)} have")
+        raise NoSuchLog(f"{component} has no log in {home}; choose from {', '.join(there)}")
     chosen = [component] if component else there
     tails = [Tail(name, place.log_file(name), lines) for name in chosen]
     try:

@@ -15,6 +15,7 @@ from cli.home import HOME_OPTION
 @click.command(
     # Arguments after our options are Django's, even --help.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: ./samsa manage check",
 )
 @HOME_OPTION
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -105,7 +105,7 @@ class KafkaJars:
         folder: Path = ROOT / ".venv" / f"kafka-{KAFKA_VERSION}",
         *,
         project: str = PROJECT,
-        what: str = f"Kafka {KAFKA_VERSION} and what it needs, 45 MB",
+        what: str = f"Kafka {KAFKA_VERSION} and its dependencies, 45 MB",
     ) -> None:
         self.folder = folder
         self._project = project
@@ -203,4 +203,4 @@ def run_maven(command: list[str]) -> None:
     if done.returncode != 0:
         plain = COLOUR.sub("", done.stdout)
         words = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines()]
-        raise InstallError(f"mvn failed: {next(filter(None, words), 'it said nothing')[:300]}")
+        raise InstallError(f"mvn failed: {next(filter(None, words), 'no output')[:300]}")

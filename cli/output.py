@@ -43,7 +43,7 @@ def output_option(*forms: Form) -> Callable[[Callable[..., None]], Callable[...,
         default=forms[0].value,
         show_default=True,
         callback=chosen,
-        help="How to show the answer.",
+        help="Output format.",
     )
 
 

@@ -56,7 +56,7 @@ class Making:
         )
 
 
-@click.command
+@click.command(epilog="Example: ./samsa produce orders '{\"id\": 7}' --key 7")
 @click.argument("topic")
 @click.argument("values", nargs=-1, metavar="[VALUE]...")
 @click.option(
@@ -70,26 +70,37 @@ class Making:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Send a whole file as one record; may be repeated.",
 )
-@click.option("-k", "--key", help="The key of every record.")
-@click.option("-K", "--key-delimiter", metavar="TEXT", help="What ends the key in each line.")
-@click.option("-D", "--delimiter", default=r"\n", metavar="TEXT", help="What ends a record.")
+@click.option("-k", "--key", help="Key of every record.")
+@click.option(
+    "-K", "--key-delimiter", metavar="TEXT", help="Text between key and value in each line."
+)
+@click.option("-D", "--delimiter", default=r"\n", metavar="TEXT", help="Text between records.")
 @click.option(
     *("-H", "--header", "headers"),
     multiple=True,
     metavar="NAME=VALUE",
-    help="A header of every record; without =VALUE it is null.",
+    help="Header of every record; without =VALUE its value is null.",
 )
-@click.option("-p", "--partition", type=click.IntRange(min=0), help="Default: by the key.")
+@click.option(
+    "-p",
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Partition of every record. Default: by the key.",
+)
 @click.option(
     *("-t", "--timestamp"),
     # Librdkafka takes 0 for "now", so the first millisecond of 1970 cannot be sent.
     type=click.IntRange(min=1),
     metavar="MS",
-    help="Milliseconds since 1970, from 1 on. Default: now.",
+    help="Timestamp in milliseconds since 1970, at least 1. Default: now.",
 )
 @click.option("-z", "--compression", "codec", type=click.Choice(CODECS), default="none")
-@click.option("-c", "--count", type=click.IntRange(min=1), help="Stop after so many records.")
-@click.option("-Z", "--null", "empty_is_null", is_flag=True, help="Send a null for what is empty.")
+@click.option(
+    "-c", "--count", type=click.IntRange(min=1), help="Stop after this number of records."
+)
+@click.option(
+    "-Z", "--null", "empty_is_null", is_flag=True, help="Send empty keys and values as null."
+)
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
 def produce(  # noqa: PLR0913 - one for each option
@@ -110,7 +121,7 @@ def produce(  # noqa: PLR0913 - one for each option
     empty_is_null: bool,
     form: Form,
 ) -> None:
-    """Write records into TOPIC: each VALUE, a file, or each line of standard input."""
+    """Write records to TOPIC: each VALUE, a file, or each line of standard input."""
     if sum(map(bool, (values, lines_file, whole_files))) > 1:
         raise click.UsageError("records come from VALUEs, from --lines or from --file: choose one")
     making = Making(
@@ -226,7 +237,7 @@ def cut(stream: Blocks, end: bytes) -> Iterator[bytes]:
 
 def check_size(content: bytes | bytearray) -> None:
     if len(content) > MAX_RECORD_BYTES:
-        words = f"it is larger than {MAX_RECORD_BYTES} bytes, which no record may be here"
+        words = f"it is larger than {MAX_RECORD_BYTES} bytes, the limit of this command"
         raise failure("MESSAGE_TOO_LARGE", "a record", words)
 
 

@@ -86,11 +86,11 @@ def compiled(template: str, *, shows_null: bool) -> Render:
         token = tokens.get(found["letter"])
         if token is None:
             known = " ".join(f"%{letter}" for letter in tokens)
-            raise ValueError(f"%{found['letter']} is no token of a format; known are {known}")
+            raise ValueError(f"%{found['letter']} is not a format token; the tokens are {known}")
         parts += [literal(template[end : found.start()]), token]
         end = found.end()
     if template[end:].endswith("%"):
-        raise ValueError("the format ends in a single %; write %% for the character itself")
+        raise ValueError("the format ends in a single %; write %% for a percent sign")
     parts.append(literal(template[end:]))
     return lambda record: b"".join([part(record) for part in parts])
 

@@ -19,23 +19,23 @@ from spark_integration.jobs.package import build_package
 from spark_integration.jobs.programs import Program
 
 MEMORY = click.option(
-    "--memory", default="1g", show_default=True, help="As Java writes it: 512m, 4g."
+    "--memory", default="1g", show_default=True, help="Heap of the JVM, such as 512m or 4g."
 )
 HOST = click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on, by which the other machines know this one.",
+    help="Address to listen on, which other machines must be able to reach.",
 )
 PAGE_HOST = click.option(
     "--page-host",
     default="127.0.0.1",
     show_default=True,
-    help="Where Spark's own page listens: it asks for no secret, and shows what jobs print.",
+    help="Address of Spark's web page, which has no password and shows the output of jobs.",
 )
 
 
-@click.group
+@click.group(epilog="Example: ./samsa spark example clickstream --once")
 def spark() -> None:
     """Run Spark examples and servers, and package the source for others."""
 
@@ -44,13 +44,13 @@ spark.add_command(list_examples)
 spark.add_command(run_example)
 
 
-@spark.command
+@spark.command(epilog="Example: ./samsa spark package --out dist")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("dist"),
     show_default=True,
-    help="The folder to write to; it is made where it is missing.",
+    help="Folder to write to; it is created if missing.",
 )
 def package(out: Path) -> None:
     """Build pyspark_samsa, a wheel to install and a zip for addPyFile; needs no network."""
@@ -66,14 +66,14 @@ def package(out: Path) -> None:
         ) from error
 
 
-@spark.command("store-classes")
+@spark.command("store-classes", epilog="Example: ./samsa spark store-classes")
 def store() -> None:
-    """Store Spark's classes for Java, so that it starts in half the time; installing does so."""
+    """Store Spark's classes for Java, which halves its start time, as installing Spark does."""
     if failure := store_classes():
         raise click.ClickException(failure)
 
 
-@spark.command
+@spark.command(epilog="Example: ./samsa spark server --memory 2g")
 @HOME_OPTION
 @click.option("--port", default=15002, show_default=True, type=click.IntRange(1, 65535))
 @click.option(
@@ -81,7 +81,7 @@ def store() -> None:
     "at",
     default="local[*]",
     show_default=True,
-    help="Where its jobs run: here, or on the workers of spark://HOST:7077.",
+    help="Where jobs run: in this process, or on the workers of spark://HOST:7077.",
 )
 @MEMORY
 def server(home: Path, port: int, at: str, memory: str) -> None:
@@ -91,7 +91,7 @@ def server(home: Path, port: int, at: str, memory: str) -> None:
         become(made)
 
 
-@spark.command
+@spark.command(epilog="Example: ./samsa spark master --host 10.0.0.5")
 @HOME_OPTION
 @HOST
 @click.option("--port", default=7077, show_default=True, type=click.IntRange(1, 65535))
@@ -102,10 +102,12 @@ def master(home: Path, host: str, port: int, page_host: str) -> None:
         become(programs.master(home, os.environ, host=host, port=port, page_host=page_host))
 
 
-@spark.command
+@spark.command(epilog="Example: ./samsa spark worker spark://10.0.0.5:7077 --cores 4")
 @HOME_OPTION
 @HOST
-@click.option("--cores", default=os.cpu_count() or 1, help="All of the machine, if not given.")
+@click.option(
+    "--cores", default=os.cpu_count() or 1, help="Number of cores. Default: all of the machine's."
+)
 @MEMORY
 @PAGE_HOST
 @click.argument("address", metavar="spark://HOST:PORT")

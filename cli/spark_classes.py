@@ -16,11 +16,11 @@ def store_classes() -> str:
     file = class_archive.wanted_file(os.environ)
     if file is None:
         return ""
-    click.echo("storing Spark's classes, so that it starts in half the time; takes half a minute")
+    click.echo("storing Spark's classes, which halves its start time; takes half a minute")
     # Whatever runs already goes first.
     os.nice(19)
     try:
         class_archive.make(file, os.environ)
     except SparkError as error:
-        return f"Spark will start slower: {error}; `./samsa spark store-classes` tries again"
+        return f"Spark will start slower: {error}; retry with `./samsa spark store-classes`"
     return ""

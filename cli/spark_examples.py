@@ -50,18 +50,22 @@ SOURCE_SUFFIX: Final = ".source.json"
 MAX_ERROR_CHARACTERS: Final = 400
 
 
-@click.command("examples")
+@click.command("examples", epilog="Example: ./samsa spark examples")
 def list_examples() -> None:
-    """List jobs to try and to copy."""
+    """List the example jobs."""
     width = max(map(len, EXAMPLES))
     for example in EXAMPLES.values():
         click.echo(f"{example.name:{width}}  {example.summary}; see {example.page}")
-    click.echo("\nRun one: ./samsa spark example NAME, until Ctrl-C, or with --once")
+    click.echo(
+        "\nTo run one until Ctrl-C: ./samsa spark example NAME (with --once, until it has read all)"
+    )
 
 
-@click.command("example")
+@click.command("example", epilog="Example: ./samsa spark example clickstream --once")
 @click.argument("name", type=click.Choice(list(EXAMPLES)), metavar="NAME")
-@click.option("--once", "is_once", is_flag=True, help="End when all that is there now was read.")
+@click.option(
+    "--once", "is_once", is_flag=True, help="Stop when all records written so far have been read."
+)
 @click.option(
     "--every",
     "every_s",
@@ -69,25 +73,25 @@ def list_examples() -> None:
     default=5,
     show_default=True,
     metavar="SECONDS",
-    help="How often a batch is read, without --once.",
+    help="Seconds between batches, without --once.",
 )
 @click.option(
     "--topic",
     default="",
     metavar="NAME",
-    help="Read this topic; then nothing is made up for it.",
+    help="Read this topic, and generate no records for it.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where files are written. Default: examples/NAME in the home.",
+    help="Folder for the output files. Default: examples/NAME in the home.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where Spark notes how far it is. Default: checkpoint in that folder.",
+    help="Folder for Spark's checkpoint. Default: checkpoint in the output folder.",
 )
 @reaches_cluster
 def run_example(
@@ -195,9 +199,9 @@ def require_source(connection: Connection, place: Place) -> None:
     if found != source:
         shown = f"topic {found['topic']}" if isinstance(found, dict) else "another source"
         raise click.ClickException(
-            f"{place.checkpoint} says how far {shown} was read, on cluster"
-            f" {found.get('cluster') if isinstance(found, dict) else 'unknown'}, and not topic"
-            f" {place.topic} of cluster {source['cluster']}: name another folder with --out"
+            f"{place.checkpoint} is the checkpoint of {shown}, on cluster "
+            f"{found.get('cluster') if isinstance(found, dict) else 'unknown'}, not of topic "
+            f"{place.topic} of cluster {source['cluster']}: name another folder with --out"
         )
 
 
@@ -212,7 +216,11 @@ def prepare(connection: Connection, found: Example, place: Place, *, is_given: b
     if found.make_up is not None and not is_given:
         wanted.append(NewTopic(name=place.topic))
     elif place.topic not in existing:
-        words = "" if is_given else "not there yet: the collector makes it within 20 s of its start"
+        words = (
+            ""
+            if is_given
+            else ("it does not exist yet: the collector creates it within 20 s of its start")
+        )
         raise failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {place.topic}", words)
     missing = [topic for topic in wanted if topic.name not in existing]
     if missing:
@@ -222,7 +230,7 @@ def prepare(connection: Connection, found: Example, place: Place, *, is_given: b
                 for topic in missing
             ]
         )
-        say(f"Made the topics {', '.join(topic.name for topic in missing)}.")
+        say(f"Created the topics {', '.join(topic.name for topic in missing)}.")
     for topic in wanted:
         # An interrupted run may have created it and written nothing.
         if topic.seed is not None and is_empty(admin, topic.name):
@@ -307,7 +315,7 @@ def run(
         prepare(connection, found, place, is_given=is_given)
         feed = None if is_given or found.make_up is None else Feed(connection, found)
         if feed is not None:
-            say(f"{feed.begin()} made-up records written to {place.topic}.")
+            say(f"{feed.begin()} generated records written to {place.topic}.")
         job = found.load()
         queries = job.start(spark, place)
         end = "Ctrl-C ends it" if place.every_s is not None else "it ends with the last record"
@@ -342,8 +350,8 @@ def follow(queries: Sequence[Any], job: Job, interrupts: Interrupts, feed: Feed 
                 return
             words = " ".join(str(error).split())[:MAX_ERROR_CHARACTERS]
             raise click.ClickException(
-                f"the query has failed: {words}\nNext: read logs/spark.log of the home; the same"
-                " command goes on from the last batch that was written"
+                f"the query has failed: {words}\nNext: read logs/spark.log of the home; the same "
+                "command continues after the last batch that was written"
             ) from error
         for number, query in enumerate(queries):
             told[number] = tell_new(query, job, since=told[number])
@@ -365,7 +373,7 @@ def tell_new(query: Any, job: Job, *, since: str) -> str:  # noqa: ANN401 (an ex
 
 
 def finish(found: Example, place: Place, lines: Sequence[str]) -> None:
-    say("The example has ended; the same command goes on from here.")
+    say("The example has ended; the same command continues from here.")
     for line in lines:
         click.echo(f"  {line}")
     say("Next:")

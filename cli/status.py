@@ -41,11 +41,11 @@ SHAPES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-@click.command()
+@click.command(epilog="Example: ./samsa status --json")
 @HOME_OPTION
-@click.option("--json", "is_json", is_flag=True, help="For scripts.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON, for scripts.")
 def status(*, home: Path, is_json: bool) -> None:
-    """Show what runs in the home; exit 0 only when all of it works."""
+    """Show the components of the home; exit 0 only if all are healthy."""
     try:
         told = client.ask(Home(home), "status")
     except NotRunning as error:

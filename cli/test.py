@@ -36,6 +36,7 @@ PLUGINS: Final = ("-p", "cli.places", "-p", "cli.workers")
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: ./samsa test tests/cli",
 )
 @click.option("--long", "is_long", is_flag=True, help="Repeat far more often than CI does.")
 @click.option(
@@ -59,7 +60,7 @@ def test(
     are left to CI=true.
     """
     if since is not None and not is_affected:
-        raise click.UsageError("--since says where a change began, which --affected asks for")
+        raise click.UsageError("--since applies to --affected only: give both")
     try:
         Environment().ensure("test")
     except InstallError as error:

@@ -19,12 +19,12 @@ from cli.home import HOME_OPTION
 
 # The scopes of a token, by name; `gateway.access` maps them to rights.
 SCOPES: Final = {
-    "read": "Read topics of these names.",
-    "write": "Write into topics of these names.",
-    "group": "Read as groups of these names.",
-    "connector": "Create and run connectors of these names.",
-    "secret": "Use secrets of these names in configs of connectors.",
-    "file": "Have connectors read and write files of these names.",
+    "read": "Grant reading topics with these names.",
+    "write": "Grant writing to topics with these names.",
+    "group": "Grant reading as consumer groups with these names.",
+    "connector": "Grant creating and running connectors with these names.",
+    "secret": "Grant using secrets with these names in connector configs.",
+    "file": "Grant connectors with access to files with these names.",
 }
 
 
@@ -36,39 +36,43 @@ def scope_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.group()
+@click.group(epilog="Example: ./samsa tokens create billing --read 'orders*' --group 'billing*'")
 def tokens() -> None:
-    """Create, list and revoke tokens of programs."""
+    """Create, list and revoke access tokens for programs."""
 
 
-@tokens.command()
+@tokens.command(epilog="Example: ./samsa tokens create billing --read 'orders*' --expires 30d")
 @HOME_OPTION
 @click.argument("name")
 @scope_options
-@click.option("--admin", is_flag=True, help="Do everything.")
-@click.option("--expires", metavar="DURATION", help="How long it lives, as 30d or 12h.")
+@click.option("--admin", is_flag=True, help="Grant all rights.")
+@click.option(
+    "--expires",
+    metavar="DURATION",
+    help="How long the token is valid, such as 30d or 12h. Default: until revoked.",
+)
 def create(
     *, home: Path, name: str, admin: bool, expires: str | None, **patterns: tuple[str, ...]
 ) -> None:
-    """Create a token and print it, this once; PATTERN is a name, or a prefix with * behind it."""
+    """Create a token and print it once. PATTERN is a name, or a prefix followed by *."""
     arguments = [f"--{scope}={pattern}" for scope in SCOPES for pattern in patterns[scope]]
     arguments += ["--admin"] if admin else []
     arguments += [f"--expires={expires}"] if expires else []
     run(home, "create", *arguments, "--", name)
 
 
-@tokens.command("list")
+@tokens.command("list", epilog="Example: ./samsa tokens list")
 @HOME_OPTION
 def list_tokens(*, home: Path) -> None:
-    """List all tokens: name, state, beginning, who made it, end, last use, rights."""
+    """List all tokens: name, state, first characters, creator, expiry, last use, rights."""
     run(home, "list")
 
 
-@tokens.command()
+@tokens.command(epilog="Example: ./samsa tokens revoke billing")
 @HOME_OPTION
 @click.argument("name")
 def revoke(*, home: Path, name: str) -> None:
-    """End the token of NAME: its calls are refused, and its streams end within 5 s."""
+    """Revoke the token NAME: its calls are refused, and its streams end within 5 s."""
     run(home, "revoke", "--", name)
 
 
@@ -76,7 +80,8 @@ def run(home: Path, *arguments: str) -> None:
     """Replace this process by Django's command of the same name in the home."""
     if not home.is_dir():
         raise click.ClickException(
-            f"there is no home {home}: name one with --home, or make it with `./samsa up`"
+            f"home {home} does not exist: name another one with --home, or create it with "
+            "`./samsa up`"
         )
     try:
         Home(home).prepare()

@@ -34,18 +34,25 @@ END: Final = Position(kind=PositionKind.END)
 SET_ON_TOPIC: Final = "DYNAMIC_TOPIC_CONFIG"
 
 dry_run_option = click.option(
-    "--dry-run", "is_dry_run", is_flag=True, help="Check and show, and change nothing."
+    "--dry-run",
+    "is_dry_run",
+    is_flag=True,
+    help="Validate and show the change, but do not make it.",
 )
 
 
-@click.group(no_args_is_help=True)
+@click.group(no_args_is_help=True, epilog="Example: ./samsa topics create orders --partitions 12")
 def topics() -> None:
     """List, create, describe, alter and delete topics."""
 
 
-@topics.command("list", short_help="List topics, all or those that match a PATTERN.")
+@topics.command(
+    "list",
+    short_help="List topics, all or those that match a PATTERN.",
+    epilog="Example: ./samsa topics list 'orders.*'",
+)
 @click.argument("pattern", required=False)
-@click.option("--exclude-internal", is_flag=True, help="Leave out topics that begin with __.")
+@click.option("--exclude-internal", is_flag=True, help="Omit topics that begin with __.")
 @output_option(Form.TABLE, Form.JSON, Form.NAME)
 @reaches_cluster
 def list_topics(
@@ -76,24 +83,29 @@ def list_topics(
             )
 
 
-@topics.command("create")
+@topics.command(
+    "create", epilog="Example: ./samsa topics create orders -p 12 -c retention.ms=86400000"
+)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     *("-p", "--partitions"),
     type=click.IntRange(min=1),
     default=None,
-    help="How many partitions. Default: the cluster's.",
+    help="Number of partitions. Default: the cluster's.",
 )
 @click.option(
     *("-r", "--replication-factor"),
     type=click.IntRange(min=1),
     default=None,
-    help="How many replicas of each. Default: the cluster's.",
+    help="Number of replicas of each partition. Default: the cluster's.",
 )
 @click.option(
-    *("-c", "--config", "configs"), multiple=True, metavar="KEY=VALUE", help="A config to set."
+    *("-c", "--config", "configs"),
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a config of the topic.",
 )
-@click.option("--if-not-exists", is_flag=True, help="Succeed where the topic is there already.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed if the topic exists already.")
 @dry_run_option
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
@@ -140,7 +152,11 @@ def create(
         show_json(done)
 
 
-@topics.command("describe", short_help="Show topics with their partitions and offsets.")
+@topics.command(
+    "describe",
+    short_help="Show topics with their partitions and offsets.",
+    epilog="Example: ./samsa topics describe orders",
+)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
@@ -161,12 +177,12 @@ def describe(*, connection: Connection, names: tuple[str, ...], form: Form) -> N
         show_topic(*described)
 
 
-@topics.command("alter")
+@topics.command("alter", epilog="Example: ./samsa topics alter orders --set retention.ms=86400000")
 @click.argument("name")
 @click.option(
     *("-p", "--partitions"),
     type=click.IntRange(min=1),
-    help="How many partitions in all; the number only grows.",
+    help="New total number of partitions; it can only grow.",
 )
 @edit_options
 @dry_run_option
@@ -181,10 +197,10 @@ def alter(
     is_dry_run: bool,
     form: Form,
 ) -> None:
-    """Give a topic more partitions, or change its configs."""
+    """Add partitions to a topic, or change its configs."""
     if partitions is None and not edits:
         raise click.UsageError(
-            "nothing to change: name --partitions, --set, --delete, --append or --subtract"
+            "nothing to change: give --partitions, --set, --delete, --append or --subtract"
         )
     admin = Admin(connection)
     [before] = admin.describe([name])
@@ -217,10 +233,10 @@ def alter(
         show_plan(plan, is_dry_run=is_dry_run)
 
 
-@topics.command("delete")
+@topics.command("delete", epilog="Example: ./samsa topics delete orders --dry-run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
-@click.option("--if-exists", is_flag=True, help="Succeed where a topic is not there.")
+@click.option("--if-exists", is_flag=True, help="Succeed if a topic does not exist.")
 @dry_run_option
 @output_option(Form.TABLE, Form.JSON)
 @reaches_cluster
@@ -233,7 +249,7 @@ def delete(
     is_dry_run: bool,
     form: Form,
 ) -> None:
-    """Delete topics and all that is in them. Asks first."""
+    """Delete topics and their records. Asks for confirmation."""
     admin = Admin(connection)
     there = []
     for name in names:
@@ -266,10 +282,10 @@ def delete(
 def confirm_deletion(there: list[Topic]) -> None:
     """Ask for confirmation on a terminal."""
     if not sys.stdin.isatty():
-        raise click.UsageError("deleting asks first, and nobody is here to answer: say --yes")
+        raise click.UsageError("not a terminal: add --yes to delete without confirmation")
     for topic in there:
         say(f"{topic.name}: {counted(len(topic.partitions), 'partition')}", to_stderr=True)
-    question = f"Delete {counted(len(there), 'topic')} and all records in there?"
+    question = f"Delete {counted(len(there), 'topic')} and all their records?"
     click.confirm(question, abort=True, err=True)
 
 

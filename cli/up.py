@@ -50,39 +50,44 @@ HOW_TO_NAME_A_DATABASE: Final = (
 def start_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of both `up` and `node` to a command."""
     for option in (
-        click.option("--detach", is_flag=True, help="Return when all is healthy."),
+        click.option("--detach", is_flag=True, help="Return when all components are healthy."),
         click.option(
-            "--insecure", is_flag=True, help="Let --bind open the brokers to a network, unguarded."
+            "--insecure",
+            is_flag=True,
+            help="Allow --bind to a network address, without authentication.",
         ),
         click.option(
-            "--advertise", default="", metavar="HOST", help="The name that clients are told."
+            "--advertise",
+            default="",
+            metavar="HOST",
+            help="Host name that the brokers advertise to clients.",
         ),
         click.option(
             "--bind",
             default=DEFAULT_BIND,
             metavar="ADDR",
             show_default=True,
-            help="The address to listen on.",
+            help="Address that the brokers listen on.",
         ),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A broker config of this run, over the home's broker.properties; repeatable.",
+            help="Set a broker config for this run; overrides broker.properties. May be repeated.",
         ),
         click.option(
             "--port",
             default=DEFAULT_PORT,
             show_default=True,
-            help="Of the first broker, the others take the next ones; 0 picks free ones.",
+            help="Port of the first broker; the others use the next ports. 0 picks free ports.",
         ),
         click.option(
             "--brokers",
             default=DEFAULT_BROKERS,
             show_default=True,
             metavar="N",
-            help="How many; each uses one core.",
+            help="Number of brokers; each uses one core.",
         ),
         HOME_OPTION,
     ):
@@ -90,60 +95,66 @@ def start_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command()
+@click.command(epilog="Example: ./samsa up --brokers 3 --detach")
 @start_options
 @click.option(
     "--web-port",
     type=int,
     metavar="PORT",
-    help=f"Of the console; 0: any. Else {DEFAULT_WEB_PORT}, or the next free one.",
+    help=f"Port of the console; 0 picks a free port. Default: {DEFAULT_WEB_PORT}, or the next free"
+    " port.",
 )
 @click.option(
     "--rest-port",
     type=int,
     metavar="PORT",
-    help=f"Of the gateway; 0: any. Else {DEFAULT_REST_PORT}, or the next free one.",
+    help=f"Port of the gateway; 0 picks a free port. Default: {DEFAULT_REST_PORT}, or the next free"
+    " port.",
 )
 @click.option(
     "--connect-port",
     type=int,
     metavar="PORT",
-    help="Of Kafka Connect's REST, which the console serves too; 0: any. Else"
-    f" {DEFAULT_CONNECT_PORT}, or the next free one.",
+    help="Port of the Kafka Connect REST API, which the console serves too; 0 picks a free port. "
+    f"Default: {DEFAULT_CONNECT_PORT}, or the next free port.",
 )
 @click.option(
     "--web-bind",
     default="",
     metavar="ADDR",
-    help="Where console and gateway listen, if not at --bind; beyond loopback with TLS or a proxy.",
+    help="Address that console and gateway listen on. Default: that of --bind. A network address "
+    "needs TLS or a proxy.",
 )
 @click.option(
     "--web-cert",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Serve console and gateway by TLS, with this certificate and --web-key.",
+    help="Serve console and gateway with TLS, by this certificate and --web-key.",
 )
-@click.option("--web-key", type=click.Path(path_type=Path), metavar="FILE", help="Its private key.")
+@click.option(
+    "--web-key", type=click.Path(path_type=Path), metavar="FILE", help="Private key of --web-cert."
+)
 @click.option(
     "--gateway-workers",
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that share the gateway's port; each uses one core.",
+    help="Number of gateway processes; each uses one core.",
 )
 @click.option(
     "--workers",
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that run connectors' tasks, while there are connectors; 0: none here.",
+    help="Number of processes that run connector tasks. They run only while connectors exist; 0"
+    " runs none here.",
 )
 @click.option(
     "--metrics-topic",
     default="",
     metavar="NAME",
-    help="Write what the collector samples each ten seconds to this topic, which is made where it"
-    " is missing; else to none.",
+    help="Write the collector's samples to this topic every ten seconds; the topic is created if it"
+    " is missing. Default: no topic.",
 )
 def up(
     *,
@@ -173,17 +184,17 @@ def up(
     )
 
 
-@click.command()
+@click.command(epilog="Example: ./samsa node --brokers 2 --port 9192 --workers 1")
 @start_options
 @click.option(
     "--workers",
     default=0,
     show_default=True,
     metavar="N",
-    help="Processes that run tasks of the cluster's connectors here; REDIS_URL brings them work.",
+    help="Number of processes that run connector tasks here. They take work from REDIS_URL.",
 )
 def node(*, workers: int, **given: Any) -> None:  # noqa: ANN401
-    """Start agent and brokers only, joining the cluster of DATABASE_URL."""
+    """Start an agent and brokers that join the cluster of DATABASE_URL."""
     if not os.environ.get("DATABASE_URL"):
         raise click.ClickException(
             "DATABASE_URL is not set: set it to the database of the cluster that this node joins,"
@@ -226,18 +237,20 @@ def check_database(url: str) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or POSTGRES_PORT
     except ValueError as error:
-        raise StartRefused(f"DATABASE_URL is no URL ({error}): {HOW_TO_NAME_A_DATABASE}") from error
+        raise StartRefused(
+            f"DATABASE_URL is not a URL ({error}): {HOW_TO_NAME_A_DATABASE}"
+        ) from error
     if parts.scheme not in POSTGRES_SCHEMES:
         raise StartRefused(
-            f"DATABASE_URL begins with {parts.scheme + ':' if parts.scheme else 'no scheme'},"
-            f" and only PostgreSQL can be named by it: {HOW_TO_NAME_A_DATABASE}"
+            f"DATABASE_URL begins with {parts.scheme + ':' if parts.scheme else 'no scheme'}, but "
+            f"only PostgreSQL is supported: {HOW_TO_NAME_A_DATABASE}"
         )
     # An escaped host, or one among the parameters, is the folder of a unix socket.
     is_socket = not host or "%" in host or "host" in parse_qs(parts.query)
     if not is_socket and not answers(host, port):
         raise StartRefused(
-            f"nothing answers on {endpoint(host, port)}, which DATABASE_URL names:"
-            f" start PostgreSQL there, or correct the variable"
+            f"no server answers at {endpoint(host, port)}, the address in DATABASE_URL: start "
+            "PostgreSQL there, or correct DATABASE_URL"
         )
 
 
@@ -287,8 +300,8 @@ def follow(supervisor: "subprocess.Popen[bytes]", pipe: int) -> int:
             return 0
     supervisor.returncode = 1
     show(
-        f"samsa: not all is healthy after {HEALTHY_SECONDS} s; what runs goes on starting:"
-        " see `status` and `logs`, or stop it with `down`",
+        f"samsa: not all is healthy after {HEALTHY_SECONDS} s; the processes keep starting: "
+        "see `status` and `logs`, or stop it with `down`",
         is_error=True,
     )
     return 1

@@ -29,7 +29,7 @@ def test_options_become_edits() -> None:
     ("arguments", "words"),
     [
         (["--set", "a"], "'a' is not a config of the form KEY=VALUE"),
-        (["--set", "a=1", "--delete", "a"], "a: change a config once at a time"),
+        (["--set", "a=1", "--delete", "a"], "a: named twice"),
     ],
 )
 def test_an_edit_that_cannot_be_meant_is_a_wrong_command_line(

@@ -42,7 +42,7 @@ def test_a_key_that_is_named_is_shown_with_its_source(sh: Shell) -> None:
 def test_a_key_that_does_not_exist_is_not_found(sh: Shell) -> None:
     ran = sh.run(configs, "describe", "topic", "orders", "no.such", code=3)
 
-    assert "config no.such: a topic has no such config" in ran.stderr
+    assert "config no.such: a topic has no config of this name" in ran.stderr
 
 
 def test_a_change_is_planned_then_made(sh: Shell) -> None:

@@ -147,8 +147,8 @@ def test_a_key_that_nobody_takes_is_told_with_the_one_that_may_be_meant(ask: Ask
 
     assert result.stdout == "connector shop created\n"
     assert result.stderr == (
-        "warning: connector shop: samsa.datagen takes no key record.per.second; is"
-        " records.per.second meant?\n"
+        "warning: connector shop: samsa.datagen has no config record.per.second; did you mean "
+        "records.per.second?\n"
     )
 
 
@@ -165,7 +165,7 @@ def test_the_keys_of_a_plugin_are_listed(ask: Asked) -> None:
 @pytest.mark.slow
 def test_offsets_are_shown_altered_and_reset(ask: Asked) -> None:
     ask("apply", "-f", "-", given=SHOP)
-    assert ask("offsets", "shop") == "Nothing was read yet.\n"
+    assert ask("offsets", "shop") == "No offsets are stored yet.\n"
     place = {"quickstart": "orders", "task": 0}
     offsets = {"offsets": [{"partition": place, "offset": {"number": 7}}]}
     assert "STOPPED" in ask.refused("offsets", "shop", "-f", "-", given=json.dumps(offsets))
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_with_its_reason(ask: Asked) -> None:
     assert "samsa.datagen" in ask("plugins", "-O", "name")
     ask.environment["SAMSA_TOKEN"] = ""
     told = ask.refused("list")
-    assert "Error: the Connect API requires a token. Make one with" in told
+    assert "Error: the Connect API requires a token. Create one with" in told
     assert "./samsa tokens create NAME --admin" in told
 
 
@@ -203,18 +203,18 @@ def test_what_cannot_be_is_refused_with_its_reason(ask: Asked) -> None:
     ("arguments", "given", "said"),
     [
         (("apply", "-f", "-"), "{", "line 1, column 2"),
-        (("apply", "-f", "-"), "[1]", "connector 1 of the file is no JSON object"),
+        (("apply", "-f", "-"), "[1]", "connector 1 of the file is not a JSON object"),
         (("apply", "-f", "-"), "{}", "connector 1 of the file has no name"),
         (("apply", "-f", "-"), '{"name": "a", "config": 3}', "has no name"),
-        (("apply", "-f", "-"), "[" * 100_000, "is no JSON"),
+        (("apply", "-f", "-"), "[" * 100_000, "is not JSON"),
         (("apply",), "", "Missing option"),
-        (("patch", "a"), "", "nothing is changed"),
+        (("patch", "a"), "", "nothing to change"),
         (("patch", "a", "-s", "b"), "", "is not a change of the form KEY=VALUE"),
         (("patch", "a", "-s", "b=1", "-d", "b"), "", "b is both set and deleted"),
         (("restart", "a", "--task", "1", "--only-failed"), "", "exclude each other"),
         (("offsets", "a", "-f", "-", "--reset"), "", "exclude each other"),
-        (("list", "--connect", "ftp://x"), "", "'ftp://x' is no address"),
-        (("list", "--connect", "http://x:y"), "", "'http://x:y' is no address"),
+        (("list", "--connect", "ftp://x"), "", "'ftp://x' is not an address"),
+        (("list", "--connect", "http://x:y"), "", "'http://x:y' is not an address"),
         (("list", "--token-file", "/nowhere"), "", "/nowhere cannot be read"),
     ],
 )
@@ -234,9 +234,9 @@ def test_a_token_that_is_none_is_not_repeated(tmp_path: Path) -> None:
     of_file, of_variable = run("list", "--token-file", str(file)), run("list", SAMSA_TOKEN="a\nb c")  # noqa: S106 - no token
 
     assert (of_file.exit_code, of_variable.exit_code) == (2, 2)
-    assert f"{file} holds no token" in of_file.stderr
+    assert f"{file} does not contain a token" in of_file.stderr
     assert "very secret" not in of_file.stderr
-    assert "$SAMSA_TOKEN holds no token" in of_variable.stderr
+    assert "$SAMSA_TOKEN does not contain a token" in of_variable.stderr
 
 
 def test_nobody_who_answers_is_told_with_what_to_do(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_nobody_who_answers_is_told_with_what_to_do(tmp_path: Path) -> None:
 
     assert nobody.exit_code == 1
     assert f"{NOBODY} does not answer" in nobody.stderr
-    assert (stopped.exit_code, f"{tmp_path} does not run" in stopped.stderr) == (2, True)
+    assert (stopped.exit_code, f"{tmp_path} is not running" in stopped.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,10 @@ def test_an_empty_topic_has_an_end_too(sh: Shell) -> None:
         (["nobody"], 3, "topic nobody"),
         (["orders", "-p", "9"], 3, "topic orders, partition 9"),
         (["orders", "-o", "99", "-e"], 3, "OFFSET_OUT_OF_RANGE"),
-        (["orders", "-o", "soon"], 2, "'soon' is no offset"),
-        (["orders", "-o", "1", "-o", "2"], 2, "a second time"),
-        (["orders", "-o", "s@noon"], 2, "'s@noon' is no time"),
-        (["orders", "-f", "%y"], 2, "%y is no token"),
+        (["orders", "-o", "soon"], 2, "'soon' is not an offset"),
+        (["orders", "-o", "1", "-o", "2"], 2, "a second position"),
+        (["orders", "-o", "s@noon"], 2, "'s@noon' is not a time"),
+        (["orders", "-f", "%y"], 2, "%y is not a format token"),
     ],
 )
 def test_what_is_missing_or_wrong_has_its_exit_code(

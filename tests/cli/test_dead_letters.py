@@ -124,7 +124,7 @@ def test_a_kafka_connect_that_is_not_ours_is_told_from_a_missing_connector(
     ("arguments", "said"),
     [
         (("redrive", "a", "--offsets", "5"), "'5' is not a range"),
-        (("redrive", "a", "--letter", "x"), "'x' is not a letter"),
+        (("redrive", "a", "--letter", "x"), "'x' is not a dead letter"),
         (("redrive", "a", "--to", "elsewhere"), "is not one of"),
         (("redrives", "a", "--stop", "1", "--resume", "1"), "exclude each other"),
     ],

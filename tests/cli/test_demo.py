@@ -69,5 +69,5 @@ def test_the_demo_lives_and_is_taken_away_again(sh: Shell) -> None:
 def test_the_demo_ends_in_time_and_says_how_to_clear_it(sh: Shell) -> None:
     ran = sh.run(demo, "--seconds", "1")
 
-    assert "7 topics created, 0 were there" in ran.stdout
+    assert "7 topics created, 0 existed" in ran.stdout
     assert "demo --clear" in ran.stdout

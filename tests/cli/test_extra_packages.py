@@ -63,7 +63,7 @@ def test_a_name_that_is_none_is_refused_with_those_that_are(installed: Installed
     result = CliRunner().invoke(extras, ["install", "parquet", "spork"])
 
     assert (result.exit_code, installed.names) == (1, set())
-    assert "there is no extra spork; there are: parquet" in result.output
+    assert "unknown extra: spork; choose from parquet" in result.output
 
 
 def test_what_cannot_be_installed_is_said(installed: Installed) -> None:

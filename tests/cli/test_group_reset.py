@@ -91,7 +91,7 @@ def test_a_plan_is_shown_before_and_after_with_its_notes(sh: Shell) -> None:
     shown = sh.run(groups, "reset", "still", "-t", "orders", "--to-offset", "7").stdout.splitlines()
     done = sh.run(groups, "reset", "still", "-t", "orders", "--to-offset", "7", "--execute").stdout
 
-    assert shown[0] == "Would reset group still; --execute does it:"
+    assert shown[0] == "Would reset group still; add --execute to do it:"
     assert shown[2].split() == ["orders", "0", "4", "7", "0", "10"]
     assert shown[3].split()[:6] == ["orders", "1", "-", "0", "0", "0"]
     assert shown[3].endswith("offset 7 is beyond the end 0, so the end")
@@ -189,7 +189,7 @@ def test_a_group_without_offsets_has_no_topics_of_its_own(sh: Shell) -> None:
     ("content", "says", "code"),
     [
         (b"orders,0\n", "line 1 has 2 columns", 2),
-        (b"orders,0,\xff\n", "is no text in UTF-8", 2),
+        (b"orders,0,\xff\n", "is not UTF-8 text", 2),
         (b"zzz,0,1\n", "topic zzz: the cluster does not know it", 3),
         (b"orders,7,1\n", "topic orders, partition 7", 3),
     ],

@@ -89,7 +89,9 @@ def test_all_groups_are_described_where_that_is_asked_for(sh: Shell) -> None:
     found = sh.json(groups, "describe", "--all")
 
     assert [group["group"] for group in found] == ["nothing", "reading", "still"]
-    assert "Nothing is committed or assigned." in sh.run(groups, "describe", "nothing").stdout
+    assert ("No offset is committed, and no partition is assigned.") in sh.run(
+        groups, "describe", "nothing"
+    ).stdout
 
 
 def test_members_are_shown_and_their_partitions_where_that_is_asked_for(sh: Shell) -> None:
@@ -148,7 +150,7 @@ def test_a_group_is_deleted_without_a_question_where_that_is_asked_for(
     asked = sh.run(groups, "delete", "still", code=2)
     done = sh.run(groups, "delete", "still", "nothing", "--yes")
 
-    assert "say --yes" in asked.stderr
+    assert "add --yes" in asked.stderr
     assert done.stdout == "Deleted group still.\nDeleted group nothing.\n"
     assert list(service.groups) == ["reading"]
 

@@ -97,8 +97,8 @@ def test_an_unknown_component_is_answered_with_those_there_are(tmp_path: Path) -
 
     assert result.exit_code == 3
     assert "nobody has no log" in result.stderr
-    assert "agent have" in result.stderr
+    assert "choose from agent" in result.stderr
 
 
 def test_a_home_without_logs_says_so(tmp_path: Path) -> None:
-    assert "nothing was ever started there" in samsa("logs", "--home", tmp_path).stderr
+    assert "start it with `./samsa up`" in samsa("logs", "--home", tmp_path).stderr

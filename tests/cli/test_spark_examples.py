@@ -124,8 +124,8 @@ def test_a_checkpoint_is_of_one_topic(sh: Shell, no_job: None, tmp_path: Path) -
 
     ran = sh.run(spark_command, "example", "clickstream", *out, code=1)
 
-    assert "says how far topic mine was read" in ran.output
-    assert "and not topic example-clicks of cluster" in ran.output
+    assert "is the checkpoint of topic mine" in ran.output
+    assert "not of topic example-clicks of cluster" in ran.output
 
 
 def test_a_home_without_a_metrics_topic_says_how_to_start_it(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_home_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> Non
     refused = samsa("tokens", "list", "--home", tmp_path / "typo")
 
     assert refused.exit_code == 1
-    assert "there is no home" in refused.stderr
+    assert "does not exist" in refused.stderr
     assert not (tmp_path / "typo").exists()
 
 

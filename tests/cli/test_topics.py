@@ -135,7 +135,7 @@ def test_an_alteration_that_is_wrong_in_part_changes_nothing(sh: Shell) -> None:
 def test_deleting_asks_and_nobody_answers_for_a_script(sh: Shell) -> None:
     ran = sh.run(topics, "delete", "orders", code=2)
 
-    assert "say --yes" in ran.stderr
+    assert "add --yes" in ran.stderr
     assert "orders" in names(sh)
 
 

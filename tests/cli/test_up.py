@@ -227,11 +227,14 @@ def test_a_node_needs_a_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("mysql://here/x", "begins with mysql:, and only PostgreSQL"),
+        ("mysql://here/x", "begins with mysql:, but only PostgreSQL"),
         ("just words", "begins with no scheme"),
-        ("postgres://user:secret@127.0.0.1:1/x", r"nothing answers on 127\.0\.0\.1:1, which"),
-        ("postgres://user:secret@[::1/x", "DATABASE_URL is no URL"),
-        ("postgres://user:secret@host:port/x", "DATABASE_URL is no URL"),
+        (
+            "postgres://user:secret@127.0.0.1:1/x",
+            r"no server answers at 127\.0\.0\.1:1",
+        ),
+        ("postgres://user:secret@[::1/x", "DATABASE_URL is not a URL"),
+        ("postgres://user:secret@host:port/x", "DATABASE_URL is not a URL"),
     ],
 )
 def test_a_database_that_cannot_be_is_refused_without_its_password(url: str, words: str) -> None:

@@ -1,0 +1,124 @@
+"""Texts for users are plain English, and each word that is not plain is found."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.project import ROOT, Source, product, walk
+from tests.tidy.wording import DIALECT, dialect, dialect_of_page
+
+# Rooms whose texts have been reviewed.
+PLAIN_ROOMS = {"cli"}
+PLAIN_PAGES: set[str] = set()
+PAGES = [
+    path
+    for path in walk()
+    if path.suffix in {".html", ".js", ".md"}
+    and path.parts[0] in PLAIN_PAGES
+    and "vendor" not in path.parts
+]
+
+# A text for each entry of the table, in its order.
+BREACHES = (
+    "nobody reads it",
+    "somebody changed it",
+    "ask whoever runs it",
+    "the session begins anew",
+    "the broker tells its address",
+    "the topic stands twice",
+    "the offset lies after the end",
+    "the log is not to be had",
+    "there are none",
+    "it is none of a, b",
+    "a number, and 'x' is none",
+    "the task goes on",
+    "retries for ever",
+    "waited in vain",
+    "in so far as it is known",
+    "does not exist any more",
+    "for replicas as people know them",
+    "the connection gives way",
+)
+
+
+@pytest.mark.parametrize("room", sorted(PLAIN_ROOMS))
+def test_texts_of_the_product_are_plain(room: str) -> None:
+    found = [each for source in product() if source.top == room for each in dialect(source)]
+
+    assert found == []
+
+
+def test_pages_are_plain() -> None:
+    found = [
+        complaint
+        for page in PAGES
+        for complaint in dialect_of_page(page, (ROOT / page).read_text(encoding="utf-8"))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(("word", "text"), [*zip(DIALECT, BREACHES, strict=True)])
+def test_each_word_of_the_table_is_found(word: str, text: str) -> None:
+    source = Source.parse("brokers/x.py", f"raise Refused({text!r})")
+
+    assert [each.rpartition("write ")[2] for each in dialect(source)] == [DIALECT[word]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'raise Refused("What is written and read just now is not known.")',
+        'raise Refused(f"{name} exists. Who reads it at the moment is unknown.")',
+        'raise Refused("the topic"\n    " stands twice")',
+        'raise Refused(f"{name} stands {count} times")',
+        '@click.command()\ndef logs():\n    """Go on as lines come."""',
+    ],
+)
+def test_a_planted_breach_in_python_is_found(text: str) -> None:
+    assert len(list(dialect(Source.parse("cli/x.py", text)))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Nobody reads a docstring but us."""',
+        "def told():\n    return shown['told'], 'anew'",
+        "# nobody\nx = 1",
+        'Heading("What it means")',
+        'Question("What happens to the records that are not read yet?")',
+    ],
+)
+def test_python_that_users_do_not_read_passes(text: str) -> None:
+    assert list(dialect(Source.parse("cli/x.py", text))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.html", "<p>{{ name }}: nobody reads it</p>"),
+        ("x.html", '<p title="nobody reads it">{{ name }}</p>'),
+        ("x.html", '{% include "a.html" with title="nobody reads it" %}'),
+        ("x.html", "<h2>Which groups there are is not known</h2>"),
+        ("x.js", "// A comment.\nshow(`${name}: nobody reads it`);"),
+        ("x.js", 'show("nobody reads it");'),
+        ("x.md", "The slot, which nobody reads, fills `disk`."),
+    ],
+)
+def test_a_planted_breach_in_a_page_is_found_at_its_line(name: str, text: str) -> None:
+    [complaint] = dialect_of_page(Path(name), f"\n\n{text}")
+
+    assert complaint.startswith(f"{name}:{3 + text.count(chr(10))}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.html", '{# nobody #}<p class="told">{{ told }}{% if told %}</p><script>told</script>'),
+        ("x.html", '<th scope="col">Who</th><th scope="col">What it means</th>'),
+        ("x.js", 'const told = await read("told"); // nobody'),
+        ("x.md", "Run `told = ask()`:\n```\nnobody\n```\n"),
+    ],
+)
+def test_names_and_code_in_a_page_pass(name: str, text: str) -> None:
+    assert list(dialect_of_page(Path(name), text)) == []
