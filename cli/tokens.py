@@ -21,6 +21,7 @@ from cli.home import HOME_OPTION
 SCOPES: Final = {
     "read": "Grant reading topics with these names.",
     "write": "Grant writing to topics with these names.",
+    "create": "Grant creating topics with these names, also by writing to a missing one.",
     "group": "Grant reading as consumer groups with these names.",
     "connector": "Grant creating and running connectors with these names.",
     "secret": "Grant using secrets with these names in connector configs.",

@@ -21,6 +21,7 @@ class TokenForm(forms.Form):
     cluster = forms.CharField(initial=ANY)
     read = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     write = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
+    create = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     group = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     connector = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)
     secret = forms.CharField(required=False, max_length=MAX_PATTERNS * MAX_PATTERN_CHARS)

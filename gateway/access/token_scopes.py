@@ -15,6 +15,7 @@ from gateway.access.operations import Kind, Operation
 class Scope(Enum):
     READ = "read"
     WRITE = "write"
+    CREATE = "create"
     GROUP = "group"
     CONNECTOR = "connector"
     SECRET = "secret"  # noqa: S105 - a word
@@ -41,6 +42,11 @@ SCOPES: Final = {
         kind=Kind.TOPIC,
         operations=(Operation.VIEW, Operation.PRODUCE),
         sentence="Sees topics of these names and writes records.",
+    ),
+    Scope.CREATE: Row(
+        kind=Kind.TOPIC,
+        operations=(Operation.VIEW, Operation.CREATE_TOPICS),
+        sentence="Creates topics of these names, also by writing to one that is missing.",
     ),
     Scope.GROUP: Row(
         kind=Kind.GROUP,

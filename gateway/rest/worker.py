@@ -23,6 +23,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Budget
 from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Callers as AnyCallers
+from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.shared.store import Shared
 
@@ -179,6 +180,18 @@ class Worker:
     def admins(self) -> Pool:
         """Admin clients for threads."""
         return self.held(Pool(lambda: self.connection))
+
+    @cached_property
+    def creation(self) -> TopicCreation:
+        """The topics that calls create by writing to them."""
+        return self.held(
+            TopicCreation(
+                self.admins,
+                look_up=self.deliveries.require,
+                cluster_id=lambda: self.cluster_id,
+                client_id=CLIENT_ID,
+            )
+        )
 
     @cached_property
     def sharing(self) -> "Sharing":

@@ -266,27 +266,25 @@ class Connection:
     # --- records that are written ------------------------------------------------------------
 
     async def _produce(self, action: decided.Send, size: int) -> None:
-        house, record = self._house, action.record
+        house, record, caller = self._house, action.record, self._session.caller
+        assert caller is not None, "nobody writes without a name"
         settled = partial(self._settled, action.id, action.topic)
         try:
             while self._session.is_full:
                 self._settled_one.clear()
                 await self._settled_one.wait()
-            await self._be_throttled(action)
+            await self._be_throttled(action, caller)
             if not house.desk.is_ready(action.topic, record.partition):
-                await house.desk.ready(action.topic, record.partition)
+                await house.desk.ready(caller, action.topic, record.partition)
             house.desk.deliveries.send(action.topic, record, settled)
         except (ApiError, KafkaFailure) as failed:
             settled(failed)
-        if self._session.caller is not None:
-            house.traffic.add(self._session.caller.key, records=1, bytes_in=size)
+        house.traffic.add(caller.key, records=1, bytes_in=size)
 
-    async def _be_throttled(self, action: decided.Send) -> None:
+    async def _be_throttled(self, action: decided.Send, caller: Caller) -> None:
         """Wait until the caller may write the record, after announcing that."""
-        limits, caller = self._house.limits, self._session.caller
-        assert caller is not None, "nobody writes without a name"
         size = size_of(action.record)
-        if wait_s := limits.take_records(caller, 1, size):
+        if wait_s := self._house.limits.take_records(caller, 1, size):
             self._follow(self._session.throttled(action.id, wait_s))
             await asyncio.sleep(wait_s)
 

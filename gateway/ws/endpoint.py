@@ -143,7 +143,7 @@ class Room:
             callers=worker.callers,
             watch=worker.callers.watch,
             limits=worker.callers.limits,
-            desk=Desk(worker.deliveries),
+            desk=Desk(worker.deliveries, creation=worker.creation),
             readers=worker.readers,
             traffic=worker.traffic,
             seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH),

@@ -238,6 +238,7 @@ async def read_instead(asked: Asked, wanted: Subscription) -> None:
     instance = asked.instance
     topics = [*wanted.topics, *(place.topic for place in wanted.places)]
     rights.require_topics(asked.call, topics)
+    await asked.instances.create_topics(asked.call.caller, wanted.topics)
     async with instance.turn():
         if wanted:
             require_kind(instance, "partitions" if wanted.places else "topics")

@@ -158,6 +158,7 @@ class Instances:
         *,
         connection: Callable[[], Connection],
         names_of: Callable[[TopicPattern, Readable], Awaitable[Sequence[str]]],
+        create_topics: Callable[[Caller, Sequence[str]], Awaitable[None]],
         claims: Callable[[], Claims],
         has_elsewhere: Callable[[Caller, str, str, str | None], Awaitable[bool]],
         max_instances: int = MAX_INSTANCES,
@@ -167,6 +168,8 @@ class Instances:
         self._connection = connection
         # The topics that a pattern means at present.
         self.names_of = names_of
+        # Creates those that are missing, where that is allowed.
+        self.create_topics = create_topics
         self._claims = claims
         # (caller, group, name, worker): whether that worker, or any other one if None, has it.
         self._has_elsewhere = has_elsewhere

@@ -37,6 +37,7 @@ class Room:
                 worker.name,
                 connection=lambda: worker.connection,
                 names_of=worker.readers.names,
+                create_topics=worker.creation.create_all,
                 claims=lambda: worker.shared,
                 has_elsewhere=self._has_elsewhere,
             )

@@ -29,25 +29,30 @@ class Row:
     query: tuple[str, ...] = ()
 
 
+CREATES: Final = (
+    "A missing topic is created where brokers and the rights of the caller allow it; else 404."
+)
 PRODUCE: Final = Row(
     summary="Produce a record, or a stream of records.",
-    says="One JSON object per record, one receipt per record in the same order, each with its own"
-    " `error_code`; receipts come while the request is still being sent. The status is 200 once"
-    " the stream has begun: then records above the caller's rate wait, and none is refused for it."
-    " A record is {partition_id?, headers?, key?, value?, timestamp?};"
+    says=CREATES
+    + " One JSON object per record, one receipt per record in the same order, each with"
+    " its own `error_code`; receipts come while the request is still being sent. The status is 200"
+    " once the stream has begun: then records above the caller's rate wait, and none is refused for"
+    " it. A record is {partition_id?, headers?, key?, value?, timestamp?};"
     ' keys and values are {"type": "BINARY" | "STRING" | "JSON", "data": …}.',
     takes=(JSON,),
 )
 BATCH: Final = Row(
     summary="Produce some records in one call.",
-    says="{entries: [{id, …record}]}; the answer lists successes and failures by id."
+    says=CREATES + " {entries: [{id, …record}]}; the answer lists successes and failures by id."
     " Above the caller's rate the call waits, or is refused whole with 429.",
     takes=(JSON,),
     status=207,
 )
 PRODUCE_V2: Final = Row(
     summary="Produce records.",
-    says="{records: [{key?, value, partition?}]}; the media type says what keys and values are."
+    says=CREATES
+    + " {records: [{key?, value, partition?}]}; the media type says what keys and values are."
     " The status is 200 also where single records have an `error_code`. Above the caller's rate the"
     " call waits, or is refused whole with 429.",
     takes=RECORDS,

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
-from gateway.kafka.delivery import Deliveries, size_of
+from gateway.kafka.delivery import NO_TOPIC, Deliveries, size_of
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered, NewRecord
 from gateway.rest.calls import JSON, Call
@@ -32,6 +32,14 @@ class Limits(Protocol):
     ) -> float: ...
 
 
+class Creation(Protocol):
+    """Creates missing topics, where that is allowed. Both raise ApiError where it is not."""
+
+    async def require(self, caller: Caller, topic: str) -> None: ...
+
+    async def create(self, caller: Caller, topic: str) -> None: ...
+
+
 class Watching(Protocol):
     """Returns when a stream of a caller has to end, with the error to send."""
 
@@ -49,15 +57,20 @@ class Desk:
         limits: Limits | None = None,
         watch: Watching | None = None,
         budget: Budget | None = None,
+        creation: Creation | None = None,
     ) -> None:
         self.deliveries = deliveries
         self.watch = watch
         self.budget = budget or Budget()
         self._is_draining = is_draining
         self._limits = limits
+        self._creation = creation
 
-    async def topic_of(self, call: Call) -> str:
-        """Return the topic of a call; raise ApiError for a missing right or topic."""
+    async def topic_of(self, call: Call, partition: int | None = None) -> str:
+        """Return the topic of a call; raise ApiError for a missing right, topic or partition.
+
+        A topic that may be created is, with its first record.
+        """
         topic = call.parameters["topic"]
         if self._is_draining():
             raise stopping()
@@ -65,7 +78,12 @@ class Desk:
         if cluster_id != call.cluster_id:
             raise ApiError(Code.NOT_FOUND, f"Cluster {cluster_id} cannot be found.")
         call.require(Operation.PRODUCE, Kind.TOPIC, topic)
-        await self.require(topic)
+        try:
+            await self.require(topic, partition)
+        except KafkaFailure as failed:
+            if self._creation is None or failed.name != NO_TOPIC:
+                raise
+            await self._creation.require(call.caller, topic)
         return topic
 
     async def require(self, topic: str, partition: int | None = None) -> None:
@@ -84,9 +102,15 @@ class Desk:
         """Tell whether a record may be sent without waiting."""
         return not self.deliveries.is_full and self.deliveries.is_known(topic, partition)
 
-    async def ready(self, topic: str, partition: int | None) -> None:
+    async def ready(self, caller: Caller, topic: str, partition: int | None) -> None:
         """Wait until a record may be sent. Raises if it never may."""
-        await self.require(topic, partition)
+        try:
+            await self.require(topic, partition)
+        except KafkaFailure as failed:
+            if self._creation is None or failed.name != NO_TOPIC:
+                raise
+            await self._creation.create(caller, topic)
+            await self.require(topic, partition)
         await self.deliveries.room()
 
     @asynccontextmanager
@@ -120,7 +144,7 @@ class Desk:
     ) -> "asyncio.Future[Delivered | Exception]":
         """Send an admitted record as soon as there is room; return a future of its outcome."""
         if not self.is_ready(topic, record.partition):
-            await self.ready(topic, record.partition)
+            await self.ready(call.caller, topic, record.partition)
         outcome: asyncio.Future[Delivered | Exception]
         outcome = asyncio.get_running_loop().create_future()
 

@@ -28,6 +28,7 @@ class Room:
             limits=self.worker.callers.limits,
             watch=self.worker.callers.watch,
             budget=self.worker.incoming,
+            creation=self.worker.creation,
         )
 
     @cached_property

@@ -163,7 +163,7 @@ class Stream:
             if delay_s := self._desk.delay_of(self._call, draft.record):
                 await asyncio.sleep(delay_s)
             if not self._desk.is_ready(self._topic, partition):
-                await self._desk.ready(self._topic, partition)
+                await self._desk.ready(self._call.caller, self._topic, partition)
             slot = self._slot(len(text))
             settled = partial(self._settled, slot, draft)
             self._desk.send(self._call, self._topic, draft.record, settled)

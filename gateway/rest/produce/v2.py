@@ -59,10 +59,8 @@ async def _produce(call: Call, desk: Desk) -> None:
     if given not in EMBEDDED and given not in OF_REGISTRY:
         listed = ", ".join(EMBEDDED)
         raise ApiError(Code.UNSUPPORTED_TYPE, f"the body is {given[:80]!r}: send one of {listed}")
-    topic = await desk.topic_of(call)
     partition = partition_of(call)
-    if partition is not None:
-        await desk.require(topic, partition)
+    topic = await desk.topic_of(call, partition)
     async with desk.body(call) as text:
         body = parsed(text)
         if given in OF_REGISTRY:

@@ -38,6 +38,7 @@ def test_a_scope_allows_its_operations_on_its_names_and_nothing_else(made: str) 
     allowed = {
         Scope.READ: {(Operation.VIEW, Kind.TOPIC), (Operation.READ_PAYLOADS, Kind.TOPIC)},
         Scope.WRITE: {(Operation.VIEW, Kind.TOPIC), (Operation.PRODUCE, Kind.TOPIC)},
+        Scope.CREATE: {(Operation.VIEW, Kind.TOPIC), (Operation.CREATE_TOPICS, Kind.TOPIC)},
         Scope.GROUP: {(Operation.VIEW, Kind.GROUP), (Operation.RESET_GROUPS, Kind.GROUP)},
         Scope.CONNECTOR: {(one, Kind.CONNECTOR) for one in SCOPES[Scope.CONNECTOR].operations},
         Scope.SECRET: {(Operation.USE_SECRETS, Kind.SECRET)},

@@ -20,6 +20,7 @@ from gateway.addresses import networks
 from gateway.kafka.connection import Connection as Brokers
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.member import Member
+from gateway.kafka.pool import Pool
 from gateway.kafka.producer import Producer
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.values import NewRecord
@@ -27,6 +28,7 @@ from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
 from gateway.rest.records.routes import Seats
+from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.server import FRAME_BYTES, UNTAKEN_MS, Socket, listening
 from gateway.ws.connection import House
@@ -116,19 +118,22 @@ class Client:
 class Site:
     """The application behind uvicorn, beside a broker."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, *, creates_topics: bool = False) -> None:
         brokers = Brokers(bootstrap=bootstrap)
         self.callers = Callers()
         self.limits = Limits()
         self.readers = Readers(brokers)
         self.deliveries = Deliveries(brokers)
         self.traffic = Counter()
+        creation = TopicCreation(
+            Pool(lambda: brokers), look_up=self.deliveries.require, cluster_id=lambda: "c"
+        )
         self.sockets = Sockets(
             House(
                 callers=self.callers,
                 watch=self.callers.watch,
                 limits=self.limits,
-                desk=Desk(self.deliveries),
+                desk=Desk(self.deliveries, creation=creation if creates_topics else None),
                 readers=self.readers,
                 traffic=self.traffic,
                 seats=Seats("sockets", most=3, each=2),
@@ -168,9 +173,16 @@ def write(broker: Reached, topic: str, values: Sequence[bytes | None], partition
     producer.flush()
 
 
-def run(broker: Reached, work: Work, *, seconds: float = 60, untaken_ms: int = UNTAKEN_MS) -> None:
+def run(
+    broker: Reached,
+    work: Work,
+    *,
+    seconds: float = 60,
+    untaken_ms: int = UNTAKEN_MS,
+    creates_topics: bool = False,
+) -> None:
     async def serve() -> None:
-        site = Site(broker.bootstrap)
+        site = Site(broker.bootstrap, creates_topics=creates_topics)
         listener = listening(socket.create_server(("127.0.0.1", 0)).detach(), untaken_ms=untaken_ms)
         site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
         config = uvicorn.Config(

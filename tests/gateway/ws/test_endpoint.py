@@ -9,6 +9,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
+from gateway.access.grants import Rights
+from gateway.access.token_scopes import Scope, grants_of
 from gateway.health import Message
 from gateway.server import FRAME_BYTES, STRANGERS_FRAME_BYTES
 from gateway.ws import connection as sockets
@@ -128,6 +130,23 @@ def test_records_are_written_and_each_has_a_receipt(broker: BesideBroker) -> Non
             assert (await client.hear("error"))["error_code"] == 40402
 
     run(broker, work)
+
+
+def test_the_first_record_creates_its_topic_for_a_caller_with_the_right(
+    broker: BesideBroker,
+) -> None:
+    async def work(site: Site) -> None:
+        async with site.client() as client:
+            await client.say(type="produce", id="a", topic="created", value="v")
+            told = await client.hear("receipt")
+            assert (told["topic"], told["offset"]) == ("created", 0)
+            site.callers.change(Rights(grants_of(Scope.WRITE)))
+            await client.say(type="produce", id="x", topic="nowhere", value="v")
+            told = await client.hear("error")
+            assert (told["id"], told["error_code"]) == ("x", 40401)
+            assert "./samsa tokens create NAME --create nowhere" in told["message"]
+
+    run(broker, work, creates_topics=True)
 
 
 def test_a_writer_above_its_limit_is_told_and_waits(broker: BesideBroker) -> None:

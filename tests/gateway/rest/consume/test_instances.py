@@ -56,6 +56,7 @@ class Stage:
             name,
             connection=lambda: Connection(bootstrap="127.0.0.1:1"),
             names_of=no_topics,
+            create_topics=create_none,
             claims=lambda: self.claims,
             has_elsewhere=self._has_first if name != "gateway-1" else nobody_has,
             max_instances=3,
@@ -64,6 +65,10 @@ class Stage:
 
     async def _has_first(self, caller: Caller, group: str, name: str, worker: str | None) -> bool:
         return worker in {None, "gateway-1"} and self.workers[0].find(group, name) is not None
+
+
+async def create_none(*_question: object) -> None:
+    """Every topic is there."""
 
 
 async def no_topics(*_question: object) -> Sequence[str]:

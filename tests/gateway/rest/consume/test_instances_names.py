@@ -40,6 +40,10 @@ class Claims:
             del self.owners[name]
 
 
+async def create_none(*_question: object) -> None:
+    """Every topic is there."""
+
+
 async def no_topics(*_question: object) -> Sequence[str]:
     return ()
 
@@ -52,6 +56,7 @@ def instances(claims: Claims, has_elsewhere: Elsewhere) -> Instances:
         "gateway-1",
         connection=lambda: Connection(bootstrap="127.0.0.1:1"),
         names_of=no_topics,
+        create_topics=create_none,
         claims=lambda: claims,
         has_elsewhere=has_elsewhere,
     )

@@ -13,6 +13,7 @@ from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
 from gateway.access.token_scopes import Scope, grants_of
 from gateway.kafka import member
+from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
@@ -541,3 +542,18 @@ def test_formats_and_kinds_of_reading_exclude_each_other(in_turn: Ask) -> None:
         ) == (415, 415)
 
     in_turn(scenario)
+
+
+def test_a_subscription_creates_its_topics_where_the_caller_may(
+    in_turn: Ask, bootstrap: str
+) -> None:
+    async def scenario(gateway: Gateway) -> None:
+        path = await created(gateway, "creating")
+        answer = await gateway.ask(
+            "POST", f"{path}/subscription", {"topics": ["orders", "subscribed"]}
+        )
+        assert answer.status == 204
+
+    in_turn(scenario)
+    found = Admin(Connection(bootstrap=bootstrap)).find(["orders", "subscribed"])
+    assert set(found) == {"orders", "subscribed"}

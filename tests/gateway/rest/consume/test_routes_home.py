@@ -44,7 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder.mkdir(mode=0o700)
     (folder / "broker.properties").write_text(PROPERTIES)
     with running_cluster(folder, gateway_workers=1) as cluster:
-        topics = [NewTopic(name=name, partitions=2) for name in ("jsontest", "orders")]
+        topics = [NewTopic(name="orders", partitions=2)]
         Admin(Connection(bootstrap=cluster.bootstrap)).create(topics)
         produce(cluster, range(10))
         yield cluster
@@ -74,7 +74,9 @@ def balancer(home: Cluster, beside: Sequence[WorkerProcess]) -> Iterator[Balance
 
 @pytest.fixture(scope="module")
 def token(home: Cluster) -> str:
-    return tokens(home, "create", "--read=*", "--write=json*", "--group=*", "--", "tests")
+    return tokens(
+        home, "create", "--read=*", "--write=json*", "--create=json*", "--group=*", "--", "tests"
+    )
 
 
 def tokens(home: Cluster, *arguments: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
 from gateway.kafka.delivery import Deliveries
+from gateway.kafka.pool import Pool
 from gateway.kafka.values import Record, Span
 from gateway.rest.calls import Call
 from gateway.rest.produce.batch import produce_batch
@@ -15,19 +16,36 @@ from gateway.rest.produce.desk import Desk, Limits
 from gateway.rest.produce.stream import Streams
 from gateway.rest.produce.v2 import produce_v2
 from gateway.rest.router import Handler, Route
-from tests.fakes.rest_door import Door
+from gateway.rest.topic_creation import TopicCreation
+from tests.fakes.rest_door import CLUSTER, Door
 
 
 class Stage:
     """What a test uses on its loop, made when it is first asked for."""
 
-    def __init__(self, connection: Connection, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, limits: Limits | None = None, creates_topics: bool = False
+    ) -> None:
         self.connection = connection
         self._limits = limits
+        self._creates_topics = creates_topics
 
     @cached_property
     def desk(self) -> Desk:
-        return Desk(Deliveries(self.connection), limits=self._limits)
+        creation = self.creation if self._creates_topics else None
+        return Desk(self.deliveries, limits=self._limits, creation=creation)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        return Deliveries(self.connection)
+
+    @cached_property
+    def creation(self) -> TopicCreation:
+        return TopicCreation(
+            Pool(lambda: self.connection),
+            look_up=self.deliveries.require,
+            cluster_id=lambda: CLUSTER,
+        )
 
     @cached_property
     def streams(self) -> Streams:
@@ -47,7 +65,7 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
             try:
                 await test(stage=stage, **others)
             finally:
-                await stage.desk.deliveries.close()
+                await stage.deliveries.close()
 
         asyncio.run(whole())
 
