@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata, util
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeGuard
 
 from django.conf import settings
 
@@ -226,18 +226,21 @@ def _load(package: Path) -> Iterable[object]:
     return found
 
 
-def _checked(origin: str, found: object) -> type[Connector] | Broken:
+def _is_connector(found: object) -> TypeGuard[type[Connector]]:
     is_one = isinstance(found, type) and issubclass(found, RUNNABLE)
-    if not is_one or not getattr(found, "name", ""):
+    return is_one and bool(getattr(found, "name", ""))
+
+
+def _checked(origin: str, found: object) -> type[Connector] | Broken:
+    if not _is_connector(found):
         what = getattr(found, "__name__", type(found).__name__)
         reason = f"{what} is not a SourceConnector, SinkConnector or JobConnector with a name"
         return Broken(origin=origin, reason=reason)
-    assert isinstance(found, type), "checked above"
     if found.pool not in POOLS:
         known = ", ".join(repr(pool) for pool in POOLS)
         return Broken(origin=origin, reason=f"its pool is {found.pool!r}: use one of {known}")
     try:
-        definition = found.definition()
+        definition: object = found.definition()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - its pages would fail instead
         return _broken(origin, error)
     if not isinstance(definition, Definition):

@@ -12,7 +12,7 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class Lines(logging.Formatter):
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 

@@ -353,7 +353,7 @@ def run(serving: Serving) -> None:
     ):
         sys.exit(f"samsa: {why}")
     server = Server(config, program=asgi.program, own_socket=serving.own_socket)
-    listeners = [listener]
+    listeners: list[socket.socket] = [listener]
     if serving.connect_descriptor is not None:
         listeners.append(listening(serving.connect_descriptor))
         asgi.program.serve_connect(port_of(listeners[-1]))

@@ -29,11 +29,13 @@ PATHS: Final = {
 def claim_files(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     rows = apps.get_model("connectors", "Connector").objects.using(schema_editor.connection.alias)
     for row in rows.filter(plugin__in=PATHS, claims__isnull=False):
-        author = next((one for one in row.claims if one.get("operation") in OF_TOPICS), None)
+        claims = row.claims or []
+        author = next((one for one in claims if one.get("operation") in OF_TOPICS), None)
         if author is None:
             continue
         for operation, pattern in _needs(row.plugin, row.config):
-            row.claims.append({**author, "operation": operation, "pattern": pattern})
+            claims.append({**author, "operation": operation, "pattern": pattern})
+        row.claims = claims
         row.save(update_fields=["claims"])
 
 

@@ -195,7 +195,7 @@ class _SinkSlice:
                 f" {group}, and consumer.override.auto.offset.reset is none: set offsets, or"
                 " earliest"
             )
-        fresh = self._commit_first(inlet, new)
+        fresh = dict(self._commit_first(inlet, new))
         self._committed = {
             place: offset for place, offset in by_group.items() if place in begin
         } | fresh

@@ -140,7 +140,7 @@ class Watch:
         """End the streams of sessions that are not valid any more."""
         for key in self._hub.session_keys:
             try:
-                is_valid = await self._ask(lambda key=key: visitors.is_valid(key))
+                is_valid = await self._ask(partial(visitors.is_valid, key))
             except Error as error:
                 # An unknown state is no reason to end a session that was valid a minute ago; pages
                 # cannot be read meanwhile either.

@@ -40,7 +40,7 @@ def config_of(post: QueryDict, held: Mapping[str, str]) -> Typed:
     """Return the config in the fields. `held` has the secrets that were typed before, by key."""
     config: dict[str, str] = {}
     for name in post:
-        if name.startswith(PREFIX) and (text := _lines_of(post[name])):
+        if name.startswith(PREFIX) and (text := _lines_of(post.get(name, ""))):
             config[name.removeprefix(PREFIX)] = text
     dropped = set(post.getlist("drop"))
     for key in post.getlist("held"):

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
+from urllib.parse import urlencode
 
 from django.http import QueryDict
 
@@ -17,6 +18,12 @@ CHOSEN: Final = "chosen"
 
 class Unreadable(Exception):
     """The form is invalid; the text says why."""
+
+
+class Words(TypedDict):
+    exception: str
+    stage: str
+    cause: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +41,13 @@ class Filter:
         return bool(self.exception or self.stage or self.cause)
 
     @property
-    def chosen(self) -> Mapping[str, str]:
-        return {"exception": self.exception, "stage": self.stage, "cause": self.cause}
+    def chosen(self) -> Words:
+        return Words(exception=self.exception, stage=self.stage, cause=self.cause)
+
+    def url(self, *, before: str) -> str:
+        """Return the query of the page with the letters before these."""
+        words = ((key, str(value)) for key, value in self.chosen.items())
+        return urlencode([*words, ("before", before)])
 
 
 def filter_of(query: QueryDict) -> Filter:

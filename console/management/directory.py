@@ -52,7 +52,7 @@ def _cluster(cluster_id: str) -> Cluster:
         brokers=selectors.brokers(cluster_id=cluster_id),
         offline_partitions=selectors.leaderless(cluster_id=cluster_id, named=NAMED).partitions,
         retention_ms=_retention(cluster_id),
-        default_retention_ms=int(ROWS[RETENTION].default),
+        default_retention_ms=int(ROWS[RETENTION].default or 0),
     )
 
 

@@ -185,6 +185,7 @@ class Page:
         window = found[span.partition]
         lane.kept += reversed(window.kept)
         if window.is_cut:
+            assert span.end is not None, "the windows of a page have both ends"
             lane.position = window.kept[0].offset if window.kept else span.end
         else:
             lane.position = span.start

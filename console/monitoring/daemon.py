@@ -22,9 +22,9 @@ from brokers.cluster.image import Broker
 from brokers.inspection.client import Inspection, InspectionFailed
 from brokers.key_files import KeyFile
 from console.monitoring.collector import Collector
+from console.monitoring.groups import Pair
 from console.monitoring.lags import Place
 from console.monitoring.metric_records import Moments, Published
-from console.monitoring.observed import Pair
 from console.monitoring.pages import Pages
 from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
 from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series, nothing_known

@@ -28,6 +28,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
     actor, key = selectors.actor_of(request), request.session.session_key
+    assert request.user.pk is not None, "signed in"
     ended = services.end_sessions(actor=actor, number=request.user.pk, but=key)
     messages.success(request, f"{ended} other session{'' if ended == 1 else 's'} ended.")
     return redirect("console:account")

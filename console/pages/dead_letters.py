@@ -194,7 +194,7 @@ def _letters(
         stages=query.STAGES,
         wrong=wrong,
         failed=failed,
-        older=urlencode({**found.chosen, "before": older}) if older else "",
+        older=found.url(before=older) if older else "",
         runs=query.runs_of(desk.cluster, desk.name)[:1],
     )
 

@@ -49,9 +49,9 @@ class Login(LoginView):
         )
         return answer
 
-    def get_redirect_url(self, **kwargs: object) -> str:
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:  # noqa: ARG002 - as its stubs
         """Return the requested page, on this site and other than this page."""
-        wanted: str = super().get_redirect_url(**kwargs)
+        wanted: str = super().get_redirect_url()
         return "" if wanted.partition("?")[0] == self.request.path else wanted
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:

@@ -59,5 +59,6 @@ def _change(request: HttpRequest, user: User, sources: login_limits.Sources) -> 
 
 
 def _form(request: HttpRequest, form: PasswordForm, *, status: int = 200) -> HttpResponse:
+    assert request.user.pk is not None, "signed in"
     context = {"form": form, "must_change": selectors.must_change_password(request.user.pk)}
     return render(request, "console/password.html", context, status=status)

@@ -110,7 +110,9 @@ class Names:
     literals: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
         return self.is_all or name in self.literals or name.startswith(self.prefixes)
 
     def __bool__(self) -> bool:

@@ -87,8 +87,7 @@ def refuse(request: HttpRequest, decision: Decision) -> HttpResponse:
         reason=decision.reason,
     )
     page = get_resolver().resolve_error_handler(403)
-    answer: HttpResponse = page(request, exception=AccessDenied(decision))
-    return answer
+    return page(request, exception=AccessDenied(decision))  # type: ignore[call-arg]  # of 403
 
 
 def _note_activity(request: HttpRequest, requirement: Requirement) -> None:

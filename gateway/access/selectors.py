@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -149,7 +149,7 @@ def admins() -> list[str]:
     return list(admin_grants().order_by("user__username").values_list("user__username", flat=True))
 
 
-def admin_grants() -> "models.models.QuerySet[models.Grant]":
+def admin_grants() -> QuerySet[models.Grant]:
     return models.Grant.objects.filter(
         role=Role.ADMIN.value, cluster=ANY, kind="", pattern=ANY, user__is_active=True
     )
@@ -180,7 +180,7 @@ def _grant(role: str, operation: str, cluster: str, kind: str, pattern: str) -> 
 def _access(user_id: int | None) -> Access:
     """Read a user's rights and state in one query: a row for each grant, or one without any."""
     columns = ("account__must_change_password", *(f"grants__{name}" for name in GRANT_COLUMNS))
-    rows = User.objects.filter(pk=user_id).order_by("grants__pk").values_list(*columns)
+    rows = User.objects.filter(pk__in=[user_id]).order_by("grants__pk").values_list(*columns)
     found: list[Grant] = []
     must_change = False
     for flag, *columns_of_grant in rows:
@@ -198,7 +198,7 @@ def _grants(rows: Iterable[models.Grant]) -> list[NumberedGrant]:
     ]
 
 
-def _user_rows() -> "models.models.QuerySet[User]":
+def _user_rows() -> QuerySet[User]:
     is_open = Q(sessions__expire_date__gt=timezone.now())
     return User.objects.annotate(open_sessions=Count("sessions", filter=is_open))
 

@@ -38,7 +38,7 @@ def user_of(session_key: str) -> SessionUser | None:
     session = SessionStore(session_key).load()
     if session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return None
-    user = User.objects.filter(pk=session.get(SESSION_KEY), is_active=True).first()
+    user = User.objects.filter(pk__in=[session.get(SESSION_KEY)], is_active=True).first()
     if user is None:
         return None
     # The hash depends on the password: a new one ends the sessions of the old one.

@@ -51,7 +51,7 @@ class SessionStore(DatabaseStore):
         self.started_at = None
 
     async def acycle_key(self) -> None:
-        if SESSION_KEY not in await self._aget_session():
+        if SESSION_KEY not in await self._aget_session():  # type: ignore[attr-defined]  # not in the stubs
             self.started_at = None
         await super().acycle_key()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from gateway.access import models, selectors
@@ -69,7 +70,7 @@ def token(number: int, *, owner_id: int | None = None) -> TokenSummary | None:
     return next((row for row in tokens(owner_id=owner_id) if row.number == number), None)
 
 
-def _known(rows: "models.models.QuerySet[models.Token]") -> KnownToken | None:
+def _known(rows: QuerySet[models.Token]) -> KnownToken | None:
     row = rows.select_related("owner").first()
     if row is None:
         return None

@@ -349,11 +349,14 @@ class Member:
         found = {}
         for place in places:
             try:
-                told = self._open().get_watermark_offsets(_at(place), cached=True)
+                # None where nothing is cached, which its stubs do not know.
+                told: tuple[int, int] | None = self._open().get_watermark_offsets(
+                    _at(place), cached=True
+                )
             except KafkaException:
                 # It was just revoked.
                 continue
-            if told is not None and told[1] >= 0:
+            if told and told[1] >= 0:
                 found[place] = told[1]
         return found
 

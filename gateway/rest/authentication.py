@@ -30,7 +30,7 @@ class CallerAuthentication(BaseAuthentication):
     """Returns a caller, or raises ApiError, which REST framework's exception handler answers."""
 
     def authenticate(self, request: Request) -> tuple[CallerUser, Caller]:
-        found: Caller | ApiError = request._request.scope[CALLER]  # noqa: SLF001 - theirs
+        found: Caller | ApiError = request._request.scope[CALLER]  # type: ignore[attr-defined]  # noqa: SLF001 - theirs
         if isinstance(found, ApiError):
             raise found
         return CallerUser(found), found

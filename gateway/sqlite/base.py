@@ -56,7 +56,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._take_turn()
         try:
             with self._making_way():
-                super()._start_transaction_under_autocommit()
+                super()._start_transaction_under_autocommit()  # type: ignore[misc]
         # A turn without a transaction would never be given back.
         except BaseException:
             self._end_turn()
@@ -65,19 +65,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _commit(self) -> None:
         try:
             with self._making_way():
-                super()._commit()
+                super()._commit()  # type: ignore[misc]
         finally:
             self._end_turn()
 
     def _rollback(self) -> None:
         try:
-            super()._rollback()
+            super()._rollback()  # type: ignore[misc]
         finally:
             self._end_turn()
 
     def _close(self) -> None:
         try:
-            super()._close()
+            super()._close()  # type: ignore[misc]
         finally:
             if self._turn is not None:
                 self._turn.close()

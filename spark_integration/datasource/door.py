@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def own_code() -> bytes | None:
     """Return the zip that this module was imported from; None if it is in a folder."""
-    loader = __spec__.loader
+    loader: object = __spec__.loader
     if not isinstance(loader, zipimporter):
         return None
     with open(loader.archive, "rb") as file:  # noqa: PTH123 (short, since it is pickled)

@@ -243,7 +243,8 @@ class IdempotentProducer:
         """Return a retriable error; raise any other, with what to do."""
         if self._cluster.may_pass(error, self._clock() - self._moved_at):
             return error
-        raise WriteFailed(f"{error}{NEXT_STEPS.get(error.code, '')}") from error
+        step = NEXT_STEPS.get(error.code, "") if isinstance(error, BrokerError) else ""
+        raise WriteFailed(f"{error}{step}") from error
 
     def _halve(self, where: TopicPartition, lane: Lane, error: BrokerError) -> None:
         """Split a batch that is larger than its topic allows."""

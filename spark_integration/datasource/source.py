@@ -25,6 +25,8 @@ try:
 except ImportError as error:
     raise ImportError(TOO_OLD) from error
 
+__all__ = ["DataSource", "SamsaDataSource"]
+
 
 class SamsaDataSource(DataSource):
     """Topics of a cluster that speaks Kafka's protocol."""

@@ -124,7 +124,7 @@ class DeltaTable:
             return table
         return Opened.create(
             str(self._folder),
-            schema,  # type: ignore[arg-type]
+            schema,
             # Another connector may have created it meanwhile.
             mode="ignore",
             partition_by=self._partition_by or None,

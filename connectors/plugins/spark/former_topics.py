@@ -114,7 +114,9 @@ def settle(context: JobContext, state: State) -> tuple[State, bool]:
                 " yet, so it is not known where it begins"
             )
     altered = _altered(state, context.committed(), places)
-    begin = {place: bounds[place][1 if context.begins_at_end else 0] for place in places} | altered
+    begin = {place: bounds[place][1 if context.begins_at_end else 0] for place in places} | dict(
+        altered
+    )
     if not context.commit(begin):
         raise RetriableError(
             f"group {context.group} did not take the offsets where {min(left.made_anew)} begins,"

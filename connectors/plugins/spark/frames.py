@@ -125,8 +125,8 @@ def rows(frame: "DataFrame", layout: Layout, *, has_envelopes: bool = False) -> 
     good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
     row, whole = good.schema[ROW].dataType, F.col(ROW)
     if has_envelopes:
-        row, whole = row[PAYLOAD].dataType, whole.getField(PAYLOAD)  # type: ignore[index]
-    inner = row.fieldNames()  # type: ignore[attr-defined]
+        row, whole = row[PAYLOAD].dataType, whole.getField(PAYLOAD)
+    inner = row.fieldNames()
     columns: list[Column] = [whole.getField(name).alias(name) for name in inner]
     if layout.has_metadata:
         columns += [
@@ -146,7 +146,7 @@ def view(frame: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     good = frame.where(~F.col(WRONG) & F.col("value").isNotNull())
-    inner = good.schema[ROW].dataType.fieldNames()  # type: ignore[attr-defined]
+    inner = good.schema[ROW].dataType.fieldNames()
     return good.select(
         *(F.col(ROW).getField(name).alias(name) for name in inner if name != WRONG),
         *(F.col(name).alias(f"_{name}") for name in OF_RECORDS),

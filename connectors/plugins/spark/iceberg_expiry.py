@@ -68,4 +68,4 @@ def outdated(metadata: TableMetadata) -> list[Snapshot]:
             # It may remove rows of the snapshot before it, which records that removal.
             count = min(count, index)
             break
-    return snapshots[:count]
+    return list(snapshots[:count])

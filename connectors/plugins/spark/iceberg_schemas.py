@@ -198,7 +198,7 @@ def _fits(wanted: IcebergType, there: IcebergType) -> bool:
     inner = _inner(wanted), _inner(there)
     if type(wanted) is type(there) and inner[0]:
         return all(_fits(inner[0][name], inner[1][name]) for name in inner[0])
-    return wanted == there
+    return bool(wanted == there)
 
 
 def _inner(type_: IcebergType) -> dict[str, IcebergType]:

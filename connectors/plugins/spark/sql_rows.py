@@ -141,7 +141,7 @@ def _frame(session: "SparkSession", plan: Any) -> "DataFrame":
     """Return the rows of a parsed plan, as `session.sql` does for its text."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic  # noqa: PLC0415 - an extra
 
-    java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(  # type: ignore[union-attr]  # noqa: SLF001
+    java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(  # noqa: SLF001
         session._jsparkSession,  # noqa: SLF001
         plan,
     )

@@ -1,6 +1,6 @@
 """Describes REST views for OpenAPI: inputs and answers, in a few words per method."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from drf_spectacular.openapi import AutoSchema
@@ -83,7 +83,8 @@ class Describe(AutoSchema):
 
     def map_parsers(self) -> list[str]:
         """Return the media types of bodies, which views parse without a parser of the framework."""
-        return list(self.view.media_types)
+        media_types: Iterable[str] = getattr(self.view, "media_types", ())
+        return list(media_types)
 
     def get_auth(self) -> list[dict[str, Any]]:
         # Security is described once for all, in `document`.

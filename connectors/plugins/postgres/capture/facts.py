@@ -7,10 +7,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from connectors.plugins.postgres.capture import slots
+from connectors.plugins.postgres.capture.event_keys import DATABASE
 from connectors.plugins.postgres.capture.relations import SESSION
 from connectors.plugins.postgres.capture.settings import (
     AUTOCREATE,
-    DATABASE,
     HOST,
     SLOT,
     CaptureSettings,
