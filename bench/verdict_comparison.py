@@ -142,6 +142,9 @@ class Comparison:
             return
         differing_s = note.at_s - self._differing_since.setdefault((witness, note.group), note.at_s)
         lasts_s = LASTS_S.get((witness, opinion), 0.0)
+        if not note.sight.marks and not differing_s:
+            # A broker removes a group that is empty for a moment, and a page may see just that.
+            return
         if note.at_s - since_s >= GRACE_S[witness, opinion] and differing_s >= lasts_s:
             yield kind, witness, note.sight.words
 

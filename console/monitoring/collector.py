@@ -252,14 +252,21 @@ class Collector:
 
     # --- details -------------------------------------------------------------------------------
 
-    def group_detail(
-        self, name: str, now_ms: int, part: Part = EVERYTHING
-    ) -> dict[str, Any] | None:
-        """Return a group's topics, partitions and members; None if there is no such group."""
+    def group_detail(self, name: str, part: Part = EVERYTHING) -> dict[str, Any] | None:
+        """Return a group's topics, partitions and members; None if there is no such group.
+
+        And its rows of the tables, since a reader's mirror may be older than the verdicts here.
+        """
         group = self.observed.groups.get(name)
         if group is None:
             return None
-        return group_detail(group, self.observed, self.partition_ring, now_ms, part)
+        pairs = self.deltas.rows("pairs")
+        keys = [pair_key(name, topic) for topic in group.pairs]
+        return {
+            **group_detail(group, self.observed, self.partition_ring, part),
+            "row": self.deltas.rows("groups").get(name),
+            "pairs": [pairs[key] for key in keys if key in pairs],
+        }
 
     def topic_detail(
         self, name: str, *, first: int = 0, rows: int = MAX_DETAIL

@@ -58,7 +58,7 @@ class _Place:
 
 
 def group_detail(
-    group: Group, observed: Observed, ring: PartitionRing, now_ms: int, part: Part = EVERYTHING
+    group: Group, observed: Observed, ring: PartitionRing, part: Part = EVERYTHING
 ) -> dict[str, Any]:
     owners = {
         (topic, partition): member
@@ -66,7 +66,7 @@ def group_detail(
         for topic, partitions in row[5]
         for partition in partitions
     }
-    places = [place for pair in _pairs(group, part) for place in _places(group, pair, now_ms)]
+    places = [place for pair in _pairs(group, part) for place in _places(group, pair)]
     # Partitions of equal rank stay in the order of topic and number: `sort` is stable.
     places.sort(key=lambda place: place.rank)
     shown = places[part.first : part.first + min(part.rows, MAX_DETAIL)]
@@ -91,9 +91,12 @@ def _pairs(group: Group, part: Part) -> list[Pair]:
     return [pair for pair in pairs if not part.topic or pair.topic == part.topic][:MAX_DETAIL]
 
 
-def _places(group: Group, pair: Pair, now_ms: int) -> Iterator[_Place]:
-    """Judge the partitions of a pair: those with a commit, then those that are only owned."""
-    history, reader = pair.history, group.reader
+def _places(group: Group, pair: Pair) -> Iterator[_Place]:
+    """Judge the partitions of a pair: those with a commit, then those that are only owned.
+
+    As of the last look, since the verdict of the pair is of that moment.
+    """
+    history, reader, now_ms = pair.history, group.reader, pair.looked_ms
     is_lost = pair.verdict is Verdict.LOSS_AHEAD
     suspects = set(history.suspects(now_ms) if reader.is_there else history.lagging())
     for partition in sorted(history.partitions()):

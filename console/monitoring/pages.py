@@ -112,7 +112,7 @@ class Pages:
             )
         except ValueError as error:
             return refusal(400, str(error))
-        detail = self._sources.collector.group_detail(name, self._sources.now_ms(), part)
+        detail = self._sources.collector.group_detail(name, part)
         return self._detail(detail, f"no broker tells of a group named {name!r}")
 
     async def _topic(self, query: Query) -> Answer:

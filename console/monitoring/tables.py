@@ -9,7 +9,7 @@ from typing import Final
 
 from console.monitoring.verdicts import Verdict
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

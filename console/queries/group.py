@@ -166,8 +166,11 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         asked = replace(asked, topic="")
         nothing = replace(nothing, asked=asked)
     pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
-    known = [pair for pair in pairs if pair.topic in seen]
     detail, failure = _detail(asked, seen, shown)
+    if detail is not None and detail.row is not None:
+        # The mirror may be a look older, and then contradict the partitions below.
+        row, pairs = detail.row, sorted(detail.pairs, key=_worst_first)
+    known = [pair for pair in pairs if pair.topic in seen]
     may = _may(rights, shown, row)
     lines = tuple(
         replace(

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
 
+from console.monitoring.tables import GroupRow, PairRow
 from console.monitoring.verdicts import SINCE, Verdict
 from console.queries.lag import MARKS, REASONS, Mark
 from console.queries.reading import moment
@@ -118,6 +119,8 @@ class Detail:
     rates: Mapping[str, Rates]  # by topic
     causes: Mapping[str, Cause]  # by topic that is not OK
     is_cut: bool
+    row: GroupRow | None
+    pairs: tuple[PairRow, ...]
 
 
 Link = Callable[..., str]
@@ -148,6 +151,8 @@ def detail_of(
         rates={row[0]: Rates(consumed=row[2], produced=row[3]) for row in told["topics"]},
         causes={row[0]: _cause(row, seen) for row in told["topics"] if row[4] >= 0},
         is_cut=told["is_cut"],
+        row=None if told["row"] is None else GroupRow(*told["row"]),
+        pairs=tuple(PairRow(*pair) for pair in told["pairs"]),
     )
 
 

@@ -92,6 +92,13 @@ def test_no_verdict_is_no_alarm() -> None:
     assert kinds == {SILENT, DIFFER}
 
 
+def test_group_that_a_page_lacks_for_one_look_is_no_contradiction() -> None:
+    unseen = Sight(listed=None, own=None, in_need=None)
+    notes = [note(at_s, sight("bad"), truth=PROBLEM) for at_s in range(0, 341, 20)]
+
+    assert found(*notes, note(360, unseen, truth=PROBLEM), note(380, sight("bad"))) == []
+
+
 @pytest.mark.parametrize(
     ("colour", "words", "kinds"),
     [

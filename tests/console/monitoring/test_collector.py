@@ -193,7 +193,7 @@ def test_a_broker_of_an_older_release_tells_less_and_is_read_all_the_same() -> N
     assert cluster.group("billing").lag == 5
     broker = BrokerRow(*cluster.mirror.tables["brokers"]["1"])
     assert (broker.memory_bytes, broker.connections) == (None, 1)
-    detail = cluster.collector.group_detail("billing", cluster.now_ms)
+    detail = cluster.collector.group_detail("billing")
     assert detail is not None
     assert detail["members"] == []
 
@@ -290,7 +290,7 @@ def test_a_group_shows_who_owns_its_partitions_and_how_each_does() -> None:
     cluster[1].put("members", ["billing", "m-1", None, "app", "10.0.0.1", [["orders", [0]]]])
     cluster.go_on()
 
-    detail = cluster.collector.group_detail("billing", cluster.now_ms)
+    detail = cluster.collector.group_detail("billing")
     assert detail is not None
     first, second = (dict(zip(PARTITION_KEYS, row, strict=True)) for row in detail["partitions"])
     assert (first["owner"], first["partition"], first["lag"]) == (None, 1, 40)
@@ -298,7 +298,7 @@ def test_a_group_shows_who_owns_its_partitions_and_how_each_does() -> None:
     assert detail["members"] == [["m-1", None, "app", "10.0.0.1", [["orders", [0]]], 0]]
     assert (detail["unowned"], detail["unowned_count"]) == ([("orders", 1)], 1)
     assert detail["coordinator"] == 1
-    assert cluster.collector.group_detail("nobody", cluster.now_ms) is None
+    assert cluster.collector.group_detail("nobody") is None
 
 
 PARTITION_KEYS = (
@@ -410,7 +410,7 @@ def test_loss_is_ahead_where_retention_is_near() -> None:
     cluster.go_on(10)
 
     assert cluster.group("billing").verdict == "data loss ahead"
-    detail = cluster.collector.group_detail("billing", cluster.now_ms)
+    detail = cluster.collector.group_detail("billing")
     assert detail is not None
     assert detail["partitions"][0][6] == "data loss ahead"
 

@@ -85,7 +85,7 @@ class Play:
 
     def _detail(self, *, name: str, topic: str, first: int, rows: int) -> Mapping[str, Any]:
         part = Part(topic=topic, first=first, rows=rows)
-        detail = self.collector.group_detail(name, self.now_ms, part)
+        detail = self.collector.group_detail(name, part)
         read: Mapping[str, Any] = json.loads(json.dumps(detail))
         return read
 

@@ -4,12 +4,14 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from django.test import AsyncClient, Client
 
+from console.monitoring.tables import GroupRow, PairRow
 from console.queries.groups import PAGE_ROWS
 from gateway.access.operations import Kind, Operation
 from tests.builders import connectors, users
@@ -53,6 +55,8 @@ def detail(
     unowned: Sequence[Sequence[Any]] = (),
     topics: Sequence[Sequence[Any]] = (),
     count: int | None = None,
+    row: GroupRow | None = None,
+    pairs: Sequence[PairRow] = (),
 ) -> dict[str, Any]:
     return {
         "coordinator": 1,
@@ -63,6 +67,8 @@ def detail(
         "unowned": unowned,
         "unowned_count": len(unowned),
         "is_cut": False,
+        "row": None if row is None else astuple(row),
+        "pairs": [astuple(pair) for pair in pairs],
     }
 
 
@@ -345,6 +351,22 @@ def test_partitions_are_told_a_hundred_at_a_time(alice: Client, told: Told) -> N
     assert told.asked[-1][1]["rows"] == 100
     assert "101–200 of 350" in page
     assert "page=3" in page
+
+
+def test_verdict_of_a_group_is_as_new_as_those_of_its_partitions(alice: Client, told: Told) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("billing"), rows.pair("billing", "orders"))
+    words = {"verdict": "stopped", "rule": "no commits", "lag": 1_200}
+    told.answers["/group"] = detail(
+        partitions=[partition("orders", 3, lag=1_200)],
+        row=rows.group("billing", **words),
+        pairs=[rows.pair("billing", "orders", **words)],
+    )
+
+    page = alice.get("/group", {"name": "billing"}).content.decode()
+
+    assert page.count(">Stopped<") >= 3
+    assert ">OK<" not in page
 
 
 @pytest.mark.parametrize("name", HOSTILE)
