@@ -116,6 +116,7 @@ urlpatterns = [
     path("tokens/<int:number>/revoke", tokens.revoke_token, name="revoke-token"),
     path("traffic", traffic, name="traffic"),
     path("account", account.account, name="account"),
+    path("account/session", account.session, name="session"),
     path("account/sessions/end", account.end_other_sessions, name="end-other-sessions"),
     path("password", password, name="password"),
     path("search", search, name="search"),

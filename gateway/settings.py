@@ -160,6 +160,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "console.preferences.PreferredZone",
+    # Before the gate, which leads visitors who are not signed in to an empty form.
+    "console.kept_forms.KeptForms",
     # Last, because it needs the session and the user of a request.
     "gateway.access.middleware.AccessGate",
 ]
@@ -204,7 +206,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "gateway.access.context.may",
+                "gateway.access.context.session",
                 "console.preferences.context",
+                "console.kept_forms.context",
             ],
         },
     },

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from brokers.controlplane import services
 from brokers.controlplane.orders import Verb
@@ -15,6 +15,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from console.origins import origin_of
 from console.pages.brokers import MAX_BROKER_ID, cluster_asked, is_missing, number_in
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.queries import broker_log, broker_orders
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -57,7 +58,9 @@ def _give(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
 
 
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
-@require_POST
+@takes_forms(
+    lambda request, number: _page_of(number, cluster=request.GET.get("cluster", ""), tab="log")
+)
 def ask_log(request: HttpRequest, number: int) -> HttpResponse:
     """Order lines of a log, and answer with the part of the page that waits for them."""
     given = request.POST
@@ -93,6 +96,8 @@ def log_part(request: HttpRequest, number: int, order: int) -> HttpResponse:
     cluster_id = request.GET.get("cluster", "")
     if number > MAX_BROKER_ID or order > MAX_ORDER:
         return error_page(404)
+    if "HX-Request" not in request.headers:
+        return redirect(_page_of(number, cluster=cluster_id, tab="log", log=str(order)))
     return _show(request, _part(request, cluster_id, number, order), cluster_id)
 
 

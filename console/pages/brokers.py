@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
-from django.views.decorators.http import require_POST, require_safe
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
 
 from brokers.cluster.broker_configs import CLUSTER_WIDE
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation
 from brokers.controlplane import selectors
+from console.kept_forms import keeps_form, typed_in
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.pages.plans import previewed
 from console.queries import broker as one
 from console.queries import brokers as query
+from console.queries.links import link
 from gateway.access.grants import Resource
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
@@ -43,6 +46,10 @@ def cluster_asked(request: HttpRequest, _arguments: Mapping[str, Any]) -> Resour
     return Resource(kind=Kind.CLUSTER, cluster=asked.get("cluster", "")[: one.MAX_CLUSTER_CHARS])
 
 
+def _configs_of(request: HttpRequest, number: int) -> str:
+    return link("broker", request.GET.get("cluster", ""), number, tab="configs")
+
+
 @requires(Operation.VIEW)
 @require_safe
 def brokers(request: HttpRequest) -> HttpResponse:
@@ -63,8 +70,18 @@ def broker(request: HttpRequest, number: int) -> HttpResponse:
         log=number_in(given.get("log", "")),
         asks_broker=given.get("ask") == "1",
     )
-    reading = one.broker(given.get("cluster"), number, asked, rights_of(request))
-    context = {"page": "brokers", "reading": reading, "data": reading.data}
+    return _shown(request, given.get("cluster"), number, asked)
+
+
+def _shown(
+    request: HttpRequest,
+    cluster_id: str | None,
+    number: int,
+    asked: one.Asked,
+    typed: QueryDict | None = None,
+) -> HttpResponse:
+    reading = one.broker(cluster_id, number, asked, rights_of(request))
+    context = {"page": "brokers", "reading": reading, "data": reading.data, "typed": typed}
     status = 503 if reading.is_failed else 404 if reading.is_empty else 200
     return render(request, "console/broker.html", context, status=status)
 
@@ -76,17 +93,23 @@ def order(request: HttpRequest, number: int) -> HttpResponse:
     cluster_id = request.GET.get("cluster", "")
     if is_missing(cluster_id, number):
         return error_page(404)
+    if "HX-Request" not in request.headers:
+        return redirect(link("broker", cluster_id, number))
     context = {"order": one.order_view(cluster_id, number), "cluster_id": cluster_id}
     return render(request, "console/broker_order.html", context)
 
 
 @requires(Operation.ALTER_CONFIGS, resource=cluster_asked)
-@require_POST
+@keeps_form()
+@takes_forms(_configs_of)
 def edit(request: HttpRequest, number: int) -> HttpResponseBase:
     """Preview a change of one dynamic config, of this broker or of all."""
-    given = request.POST
+    given = typed_in(request) or QueryDict()
     if is_missing(given.get("cluster", ""), number):
         return error_page(404)
+    if request.method != "POST":
+        asked = one.Asked(tab="configs", key=given.get("key", "")[:MAX_TEXT])
+        return _shown(request, given.get("cluster", ""), number, asked, given)
     key, value = given.get("key", "").strip(), given.get("value", "")
     if not key or max(len(key), len(value)) > MAX_TEXT:
         return error_page(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -19,6 +19,7 @@ from connectors import drafts, refusals, selectors, services
 from connectors.drafts import Draft
 from connectors.selectors import ConnectorInfo
 from console.forms import connectors as forms
+from console.kept_forms import keeps_form, typed_in
 from console.pages.connectors import by_of, connector_asked, refused
 from console.pages.errors import error_page
 from console.queries import connector as one_query
@@ -62,12 +63,16 @@ class Desk:
         return reverse("console:edit-connector", args=[self.stored.name])
 
     @property
-    def is_sent(self) -> bool:
-        return self.request.method == "POST"
+    def typed(self) -> QueryDict | None:
+        return typed_in(self.request)
 
     @property
     def pressed(self) -> str:
-        return self.request.POST.get("do", "")
+        """Return the pressed button; of a form that was kept, one that changes nothing."""
+        pressed = (self.typed or QueryDict()).get("do", "")
+        if self.request.method == "POST" or pressed in LOOKS:
+            return pressed
+        return "back" if "whole" in (self.typed or QueryDict()) else "check"
 
     @property
     def first_config(self) -> dict[str, str]:
@@ -112,6 +117,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 
 @requires(Operation.CREATE_CONNECTORS)
+@keeps_form()
 @form_page
 def new_connector(request: HttpRequest, plugin: str) -> HttpResponse:
     asked = request.POST.get("cluster") or request.GET.get("cluster")
@@ -132,6 +138,7 @@ def new_connector(request: HttpRequest, plugin: str) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@keeps_form()
 @form_page
 def edit_connector(request: HttpRequest, name: str) -> HttpResponse:
     asked = request.POST.get("cluster") or request.GET.get("cluster")
@@ -158,9 +165,9 @@ def edit_connector(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _answer(desk: Desk) -> HttpResponse:
-    if not desk.is_sent:
+    post = desk.typed
+    if post is None:
         return _form(desk, desk.first_config, Said(is_typing=True))
-    post = desk.request.POST
     try:
         held = drafts.unseal(desk.cluster, desk.user, post.get("sealed", ""))
     except refusals.Unfit as error:
@@ -182,7 +189,7 @@ def _answer(desk: Desk) -> HttpResponse:
 
 
 def _taken_over(desk: Desk, config: Mapping[str, str], held: Mapping[str, str]) -> HttpResponse:
-    text = desk.request.POST.get("json", "").replace("\r\n", "\n")
+    text = (desk.typed or QueryDict()).get("json", "").replace("\r\n", "\n")
     try:
         found = forms.config_from(text, held)
     except forms.Unreadable as error:

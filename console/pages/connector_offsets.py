@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from connectors import refusals, selectors, services
 from console.forms import connectors as forms
+from console.kept_forms import keeps_form, typed_in
 from console.pages.connector_forms import BAD_REQUEST, CONFLICT, NOT_FOUND, UNAVAILABLE, form_page
 from console.pages.connectors import by_of, connector_asked, refused
 from console.pages.errors import error_page
@@ -43,6 +44,7 @@ class NoGroups:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
+@keeps_form()
 @form_page
 def offsets(request: HttpRequest, name: str) -> HttpResponse:
     """Ask for offsets of a stopped source, preview the change, and apply it."""
@@ -72,7 +74,7 @@ def _answer(
 ) -> HttpResponse:
     stored = selectors.source_offsets(cluster, data.name)
     pressed = request.POST.get("do", "")
-    text = request.POST.get("offsets", _json_of(stored))
+    text = (typed_in(request) or QueryDict()).get("offsets", _json_of(stored))
 
     def page(status: int = 200, **more: object) -> HttpResponse:
         context = {"page": "connectors", "reading": reading, "data": data, "text": text, **more}

@@ -9,14 +9,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from connectors import changes, refusals, services
 from console.origins import origin_of
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.queries import connect as list_query
 from console.queries import connector as query
 from console.queries.connector import Tab
+from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Resource
@@ -60,6 +62,10 @@ def connector_asked(request: HttpRequest, parts: Mapping[str, Any]) -> Resource:
     return Resource(kind=Kind.CONNECTOR, cluster=cluster, name=str(parts.get("name", "")))
 
 
+def page_of_connector(request: HttpRequest, name: str, **_parts: object) -> str:
+    return link("connector", request.GET.get("cluster", ""), name)
+
+
 @requires(Operation.VIEW)
 @require_safe
 def connectors(request: HttpRequest) -> HttpResponse:
@@ -78,7 +84,7 @@ def connector(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires(Operation.OPERATE_CONNECTORS, resource=connector_asked)
-@require_POST
+@takes_forms(page_of_connector)
 def order(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     """Pause, resume, stop or restart a connector."""
     chosen = VERBS.get(verb)
@@ -93,7 +99,7 @@ def order(request: HttpRequest, name: str, verb: str) -> HttpResponse:
 
 
 @requires(Operation.OPERATE_CONNECTORS, resource=connector_asked)
-@require_POST
+@takes_forms(page_of_connector)
 def restart_task(request: HttpRequest, name: str, number: int) -> HttpResponse:
     return _given(
         request,

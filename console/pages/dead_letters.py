@@ -9,20 +9,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from connectors import dead_letters, redrives, refusals
 from connectors.redrive_plans import RedrivePlan
 from console.forms import dead_letters as forms
+from console.kept_forms import keeps_form, typed_in
 from console.pages.connectors import by_of, connector_asked, refused
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.queries import connector as one_query
 from console.queries import dead_letters as query
 from console.queries.connector import ConnectorPage, Tab
+from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
@@ -66,6 +69,10 @@ class Desk:
         return f"{reverse(f'console:{view}', args=[self.name])}?{_in(self.cluster)}"
 
 
+def _page_of(view: str) -> Callable[..., str]:
+    return lambda request, name, **_: link(view, request.GET.get("cluster", ""), name)
+
+
 @requires(Operation.VIEW)
 @require_safe
 def letters(request: HttpRequest, name: str) -> HttpResponse:
@@ -82,7 +89,7 @@ def runs(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
-@require_POST
+@takes_forms(_page_of("dead-letters"))
 def plan(request: HttpRequest, name: str) -> HttpResponse:
     """Show what would be sent, and where to, without changing anything."""
     desk = _desk(request, name)
@@ -105,7 +112,8 @@ def plan(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
-@require_POST
+@keeps_form()
+@takes_forms(_page_of("dead-letters"))
 def start(request: HttpRequest, name: str) -> HttpResponse:
     """Start the plan that was shown."""
     desk = _desk(request, name)
@@ -113,7 +121,8 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
         return missing
     by = by_of(request)
     try:
-        made = redrives.open_seal(request.POST.get("plan", ""), holder=by.caller.key)
+        sealed = (typed_in(request) or QueryDict()).get("plan", "")
+        made = redrives.open_seal(sealed, holder=by.caller.key)
     except refusals.NotServed as error:
         return refused(error, "Nothing is sent")
     if (made.cluster, made.name) != (desk.cluster, name):
@@ -122,6 +131,8 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
             title="Nothing is sent",
             next_step=f"The plan is for {made.name}: open its page, and plan there.",
         )
+    if request.method != "POST":
+        return _plan_page(desk, made)
     as_shown = shown_names.shown(name)
     is_named = request.POST.get("typed", "").strip() in {name, as_shown}
     if query.plan_view(made).is_origin and not is_named:
@@ -140,7 +151,7 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
-@require_POST
+@takes_forms(_page_of("redrives"))
 def stop(request: HttpRequest, name: str, number: int) -> HttpResponse:
     told = f"Run {number} is stopping: the batch in flight is still delivered."
     return _ordered(
@@ -152,7 +163,7 @@ def stop(request: HttpRequest, name: str, number: int) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
-@require_POST
+@takes_forms(_page_of("redrives"))
 def resume(request: HttpRequest, name: str, number: int) -> HttpResponse:
     return _ordered(
         request,

@@ -12,6 +12,7 @@ from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from console import kept_forms
 from gateway.access import selectors
 from gateway.access.middleware import AccessDenied
 
@@ -74,8 +75,9 @@ def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:
     )
 
 
-def csrf_failed(_request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
-    return error_page(403)
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
+    """Answer a form without a valid token; one of before another sign-in of its user is kept."""
+    return kept_forms.rescued(request) or error_page(403)
 
 
 def not_found(_request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001

@@ -4,13 +4,14 @@ import time
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from brokers.cluster.origins import Via
 from brokers.controlplane import services
 from brokers.controlplane.services import AccessChange, ExtraChangeKind
 from console.origins import origin_of
 from console.pages.brokers import cluster_asked, is_missing
+from console.pages.form_addresses import takes_forms
 from console.queries import extras as query
 from console.queries.links import link
 from gateway.access.operations import Operation
@@ -25,7 +26,7 @@ def extras(request: HttpRequest) -> HttpResponse:
 
 
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
-@require_POST
+@takes_forms(lambda request, **_: link("extras", request.GET.get("cluster", "")))
 def install_extra(request: HttpRequest, name: str) -> HttpResponse:
     """Record the user in the audit, then ask the supervisor of this home to install an extra."""
     cluster_id = request.POST.get("cluster", "")

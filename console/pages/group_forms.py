@@ -25,6 +25,7 @@ from console.group_changes.planning import (
 )
 from console.group_changes.plans import GroupPlan
 from console.group_changes.seals import BadSeal
+from console.kept_forms import keeps_form, typed_in
 from console.pages.errors import error_page
 from console.pages.group_plans import decided, plan_page, said, status_of
 from console.preferences import preferences_of
@@ -69,6 +70,7 @@ class Asking:
 
 
 @requires(Operation.VIEW)
+@keeps_form()
 @form_page
 def reset_offsets(request: HttpRequest) -> HttpResponse:
     """Ask for new positions of a group, and preview the change."""
@@ -77,7 +79,7 @@ def reset_offsets(request: HttpRequest) -> HttpResponse:
         return asking
     preferences = preferences_of(request)
     form = ResetForm(
-        request.POST if request.method == "POST" else None,
+        typed_in(request),
         request.FILES if request.method == "POST" else None,
         group=asking.group,
         now=timezone.now(),

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db import Error
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from brokers.controlplane.services import GroupChangeKind
 from console import group_names
@@ -22,12 +21,15 @@ from console.group_changes.applying import Result, apply
 from console.group_changes.desk import desk
 from console.group_changes.plans import GroupPlan
 from console.group_changes.seals import BadSeal
+from console.kept_forms import keeps_form, typed_in
 from console.monitoring.tables import PairRow
 from console.origins import origin_of
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.queries import group_plans as query
 from console.queries import live
 from console.queries.frame import frame
+from console.queries.links import link
 from console.turns import TooBusy
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
@@ -111,8 +113,13 @@ def said(error: TooBusy | KafkaFailure) -> str:
     return f"{error.message}. {error.next_step[:1].upper()}{error.next_step[1:]}."
 
 
+def _list_of_groups(request: HttpRequest) -> str:
+    return link("groups", request.GET.get("cluster", ""))
+
+
 @signed_in
-@require_POST
+@keeps_form()
+@takes_forms(_list_of_groups)
 def show(request: HttpRequest) -> HttpResponse:
     """Show another page of a previewed plan, or send it as a file."""
     opened = _opened(request)
@@ -125,13 +132,16 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 @signed_in
-@require_POST
+@keeps_form()
+@takes_forms(_list_of_groups)
 def apply_plan(request: HttpRequest) -> HttpResponse:
-    """Apply the previewed plan, if everything that it depends on is unchanged."""
+    """Apply the previewed plan, if everything that it depends on is unchanged; show a kept one."""
     opened = _opened(request)
     if isinstance(opened, HttpResponse):
         return opened
     plan, sealed = opened
+    if request.method != "POST":
+        return plan_page(request, plan, sealed=sealed)
     rights = rights_of(request)
     reason = _denied(rights, plan)
     if reason:
@@ -220,7 +230,7 @@ def _form_address(plan: GroupPlan) -> str:
 
 
 def _opened(request: HttpRequest) -> tuple[GroupPlan, str] | HttpResponse:
-    sealed = request.POST.get("plan", "")
+    sealed = (typed_in(request) or QueryDict()).get("plan", "")
     try:
         return seals.open_seal(sealed, holder=request.user.get_username()), sealed
     except BadSeal as error:

@@ -6,9 +6,11 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.decorators import method_decorator
 
-from console import login_limits
+from console import kept_forms, login_limits
 from console.events import running
+from console.pages.form_addresses import takes_forms
 from console.turns import TooBusy
 from gateway.access import audit, first_user, selectors, sessions
 
@@ -21,6 +23,9 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if "password" not in request.POST:
+            # The page of too many attempts leads back, with the form that is kept.
+            return self.get(request, *args, **kwargs)
         # Count before the check: guesses sent at once must not all pass, and checking a password is
         # deliberately expensive.
         sources = _sources(request)
@@ -49,6 +54,11 @@ class Login(LoginView):
         )
         return answer
 
+    def get_success_url(self) -> str:
+        """Return the page of the form that was kept for this user; else the requested page."""
+        form = kept_forms.bring_back(self.request, self.request.POST.get("kept", ""))
+        return form or str(super().get_success_url())
+
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:  # noqa: ARG002 - as its stubs
         """Return the requested page, on this site and other than this page."""
         wanted: str = super().get_redirect_url()
@@ -56,9 +66,11 @@ class Login(LoginView):
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context: dict[str, object] = super().get_context_data(**kwargs)
-        return {**context, "has_password_file": first_user.has_file()}
+        named, kept = (self.request.POST.get(name, "") for name in ("username", "kept"))
+        return {**context, "name": named, "kept": kept, "has_password_file": first_user.has_file()}
 
 
+@method_decorator(takes_forms(lambda _: "/"), name="dispatch")
 class Logout(LogoutView):
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         key = request.session.session_key

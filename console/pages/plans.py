@@ -11,10 +11,9 @@ from typing import Final
 
 from django.contrib import messages
 from django.db import Error
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import (
@@ -26,8 +25,10 @@ from brokers.cluster.proposals import (
 )
 from brokers.controlplane import services
 from brokers.protocol.errors import ErrorCode, KafkaError
+from console.kept_forms import keeps_form, typed_in
 from console.origins import origin_of
 from console.pages.errors import error_page
+from console.pages.form_addresses import takes_forms
 from console.plan_rights import denied, hidden
 from console.queries.frame import frame
 from console.queries.plans import plan_view
@@ -68,12 +69,18 @@ def previewed(
     return render(request, "console/plan.html", context)
 
 
+def _overview(_request: HttpRequest) -> str:
+    return reverse("console:overview")
+
+
 @signed_in
-@require_POST
+@keeps_form()
+@takes_forms(_overview)
 def preview_again(request: HttpRequest) -> HttpResponse:
     """Plan the same actions again, on the present cluster; automatic choices are made again."""
+    given = typed_in(request) or QueryDict()
     try:
-        plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
+        plan = services.open_seal(given.get("plan", ""), holder=request.user.get_username())
     except KafkaError as error:
         return error_page(BAD_REQUEST, title="This plan is too old", next_step=error.message)
     actions = [unfixed(proposal.action) for proposal in plan.proposals]
@@ -81,9 +88,12 @@ def preview_again(request: HttpRequest) -> HttpResponse:
 
 
 @signed_in
-@require_POST
+@keeps_form()
+@takes_forms(_overview)
 def apply(request: HttpRequest) -> HttpResponse:
-    """Apply the previewed plan, all of it or nothing."""
+    """Apply the previewed plan, all of it or nothing; show one that was kept."""
+    if request.method != "POST":
+        return preview_again(request)
     try:
         plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
     except KafkaError as error:

@@ -5,8 +5,8 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
+from console.pages.form_addresses import takes_forms
 from console.preferences import COOKIE_SECONDS, LOCAL, THEME_COOKIE, THEMES, TIMES_COOKIE
 from gateway.access.requirements import signed_in
 
@@ -19,7 +19,7 @@ CHOICES: Final = {
 
 
 @signed_in
-@require_POST
+@takes_forms(lambda _: "/")
 def preferences(request: HttpRequest) -> HttpResponse:
     chosen = {field: request.POST[field] for field in CHOICES if field in request.POST}
     for field, value in chosen.items():

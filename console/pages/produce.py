@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 from console import producing
 from console.forms.records import MAX_HEADERS, RecordForm, form_of
 from console.forms.typed_bytes import KINDS
+from console.kept_forms import keeps_form, typed_in
 from console.queries import produce as query
 from console.queries.frame import frame
 from console.queries.reading import Reading
@@ -42,6 +43,7 @@ def topic_of(request: HttpRequest, named: Mapping[str, Any]) -> Resource:
 
 
 @requires(Operation.PRODUCE, resource=topic_of)
+@keeps_form()
 @require_http_methods(["GET", "HEAD", "POST"])
 def produce(request: HttpRequest, name: str) -> HttpResponse:
     reading = query.produce_page(request.GET.get("cluster"), name, rights_of(request))
@@ -53,10 +55,13 @@ def produce(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "console/topic_missing.html", context, status=404)
     if page.keeps:
         return _shown(request, reading, RecordForm(), status=REFUSED)
-    if request.method != "POST":
+    typed = typed_in(request)
+    if typed is None:
         begun = query.beginning(page, request.GET.get("again", ""))
         return _shown(request, reading, begun.form, problem=begun.problem)
-    form = form_of(request.POST, partitions=page.topic.partitions, max_bytes=page.max_bytes)
+    form = form_of(typed, partitions=page.topic.partitions, max_bytes=page.max_bytes)
+    if request.method != "POST":
+        return _shown(request, reading, form)
     if form.record is None:
         return _shown(request, reading, form, status=REFUSED)
     return _written(request, reading, page, form)

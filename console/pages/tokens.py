@@ -6,6 +6,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.forms.tokens import LIVES, TokenForm
+from console.kept_forms import keeps_form, typed_in
 from console.queries import tokens as query
 from console.queries.reading import Reading
 from gateway.access import selectors, token_services
@@ -22,11 +23,12 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @signed_in
+@keeps_form()
 @form_page
 def new_token(request: HttpRequest) -> HttpResponse:
     asking = _asking(request)
     reading = query.token_page(asking, None)
-    form = TokenForm(request.POST or None)
+    form = TokenForm(typed_in(request))
     page = "console/token_new.html"
     if request.method != "POST":
         return _answer(request, page, reading, form=form, lives=LIVES)

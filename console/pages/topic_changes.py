@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
@@ -22,6 +22,7 @@ from brokers.cluster.proposals import (
 from brokers.controlplane import services
 from brokers.protocol.errors import ErrorCode, KafkaError
 from console.forms import topics as forms
+from console.kept_forms import keeps_form, typed_in
 from console.pages.plans import previewed
 from console.plan_rights import hidden
 from console.queries import topic_advice
@@ -52,6 +53,7 @@ OnTopic = Callable[["Asked"], HttpResponse]
 
 
 @requires(Operation.CREATE_TOPICS)
+@keeps_form()
 @form_page
 def new_topic(request: HttpRequest) -> HttpResponse:
     """Ask for a new topic; buttons of the form suggest partitions, and add rows for configs."""
@@ -61,11 +63,11 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     # Never create a topic in another cluster than the named one.
     if shown is not None and request.GET.get("cluster") not in {None, shown.cluster_id}:
         raise Http404
-    given = request.POST if request.method == "POST" else None
+    given = typed_in(request)
     initial = {"name": request.GET.get("name", "")[: forms.MAX_NAME_CHARS]}
     form = forms.NewTopicForm(given, initial=initial)
     pressed = "" if given is None else given.get("do", "")
-    is_sent = given is not None and not pressed and shown is not None
+    is_sent = request.method == "POST" and not pressed and shown is not None
     if is_sent and shown is not None and form.is_whole():
         # Users who may not view the topic must not learn whether it exists.
         is_hidden = hidden(rights_of(request), shown.cluster_id, [form.action()])
@@ -91,12 +93,14 @@ def new_topic(request: HttpRequest) -> HttpResponse:
 
 
 @requires(Operation.ALTER_CONFIGS)
+@keeps_form()
 @form_page
 def edit_topic(request: HttpRequest, name: str) -> HttpResponse:
     return _on_topic(request, name, Operation.ALTER_CONFIGS, _edit)
 
 
 @requires(Operation.ALTER_TOPICS)
+@keeps_form()
 @form_page
 def add_partitions(request: HttpRequest, name: str) -> HttpResponse:
     return _on_topic(request, name, Operation.ALTER_TOPICS, _grow)
@@ -141,9 +145,12 @@ class Asked:
 def _edit(asked: Asked) -> HttpResponse:
     found = asked.found
     lines = forms.edit_lines(found.configs, topic_configs.effective({}, found.wide))
+    typed = typed_in(asked.request)
+    if typed is None:
+        return asked.form("edit", lines=lines)
+    lines = forms.edited(lines, {name: typed.get(name, "") for name in typed})
     if not asked.is_sent:
         return asked.form("edit", lines=lines)
-    lines = forms.edited(lines, asked.request.POST.dict())
     edits = forms.edits_of(lines)
     wrong = forms.together(lines)
     if not edits:
@@ -158,7 +165,7 @@ def _grow(asked: Asked) -> HttpResponse:
     topic = asked.found.topic
     meets = topic_advice.met_by_growth(asked.found, rights_of(asked.request))
     there, wrong = len(topic.partitions), ""
-    typed = asked.request.POST.get("count", "").strip()
+    typed = (typed_in(asked.request) or QueryDict()).get("count", "").strip()
     if asked.is_sent:
         count, wrong = forms.growth(typed, there=there)
         if not wrong:

@@ -7,10 +7,13 @@ from typing import Final
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from console.forms.users import GrantForm, NewUserForm
+from console.kept_forms import keeps_form, typed_in
+from console.pages.form_addresses import takes_forms
 from console.queries import users as query
 from console.queries.reading import Reading
 from gateway.access import selectors, services, token_services
@@ -91,11 +94,16 @@ def users(request: HttpRequest) -> HttpResponse:
     return render(request, "console/users.html", context, status=503 if reading.is_failed else 200)
 
 
+def _page_of_user(_request: HttpRequest, number: int, **_parts: object) -> str:
+    return reverse("console:user", args=[number])
+
+
 @manages
+@keeps_form(but=("password",))
 @sensitive_post_parameters("password")
 @form_page
 def new_user(request: HttpRequest) -> HttpResponse:
-    form = NewUserForm(request.POST or None)
+    form = NewUserForm(typed_in(request))
     reading = query.user_page(_asking(request), None)
     if request.method != "POST":
         return _answer(request, "console/user_new.html", reading, form=form)
@@ -123,9 +131,12 @@ def user(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @manages
-@require_POST
+@keeps_form()
+@takes_forms(_page_of_user)
 def add_grant(request: HttpRequest, number: int) -> HttpResponse:
-    form = GrantForm(request.POST)
+    form = GrantForm(typed_in(request))
+    if request.method != "POST":
+        return _user(request, number, form=form)
     if not form.is_valid():
         return _user(request, number, form=form, status=400)
     try:
@@ -137,7 +148,7 @@ def add_grant(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @manages
-@require_POST
+@takes_forms(_page_of_user)
 def remove_grant(request: HttpRequest, number: int, grant: int) -> HttpResponse:
     try:
         services.remove_grant(actor=selectors.actor_of(request), number=number, grant=grant)

@@ -4,7 +4,9 @@ A page only hides what its user may not do; `middleware` refuses it.
 """
 
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 
+from gateway.access import sessions
 from gateway.access.operations import Operation
 from gateway.access.selectors import rights_of
 
@@ -21,3 +23,8 @@ class May:
 
 def may(request: HttpRequest) -> dict[str, May]:
     return {"may": May(request)}
+
+
+def session(request: HttpRequest) -> dict[str, object]:
+    """Give every template `session_s`, the seconds left to the session of a signed-in user."""
+    return {"session_s": SimpleLazyObject(lambda: int(sessions.left_s(request)))}

@@ -19,7 +19,6 @@ from gateway.access.grants import Decision, decide
 from gateway.access.requirements import Audience, Requirement, requirement_of
 from gateway.access.sessions import POLL_HEADER, SessionStore
 
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 UNDECLARED = Decision(
     is_allowed=False,
     reason="This address does not say who may use it, so nobody may. That is a mistake of this"
@@ -58,9 +57,8 @@ class AccessGate:
             return None
         user = request.user
         if isinstance(user, AnonymousUser):
-            # A submitted form is lost, so do not return to its address.
-            is_page = request.method in SAFE_METHODS
-            return redirect_to_login(request.get_full_path() if is_page else "/")
+            # The address of a form leads to its page.
+            return redirect_to_login(request.get_full_path())
         if requirement is None:
             return refuse(request, UNDECLARED)
         _note_activity(request, requirement)

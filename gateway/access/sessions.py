@@ -112,6 +112,18 @@ def end_of(started_at: datetime, active_at: datetime) -> datetime:
     return min(active_at + settings.SESSION_IDLE, started_at + settings.SESSION_LIMIT)
 
 
+def left_s(request: HttpRequest) -> float:
+    """Return the seconds until the session of a request ends without further activity."""
+    started_at, active_at = _times(request)
+    return max(0.0, (end_of(started_at, active_at) - timezone.now()).total_seconds())
+
+
+def is_at_limit(request: HttpRequest) -> bool:
+    """Tell whether no activity makes the session of a request longer."""
+    started_at, active_at = _times(request)
+    return end_of(started_at, active_at) == started_at + settings.SESSION_LIMIT
+
+
 def note_origin(request: HttpRequest) -> None:
     """Note the origin of a new session; it is saved at the end of the request."""
     session = request.session
@@ -138,3 +150,9 @@ def make_room(user_id: int) -> None:
     kept = Session.objects.filter(user_id=user_id).order_by("-active_at")
     surplus = list(kept.values_list("pk", flat=True)[MAX_PER_USER - 1 :])
     Session.objects.filter(pk__in=surplus).delete()
+
+
+def _times(request: HttpRequest) -> tuple[datetime, datetime]:
+    session, now = request.session, timezone.now()
+    assert isinstance(session, SessionStore), "SESSION_ENGINE names this module"
+    return session.started_at or now, session.active_at or now

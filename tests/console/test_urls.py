@@ -40,6 +40,14 @@ def body_of(answer: Any) -> str:
     return body.decode(errors="replace")
 
 
+def test_every_address_opens_and_says_something(alice: Client, told: Told) -> None:
+    make_hostile(told)
+
+    for path, answer in asked(alice):
+        assert answer.status_code not in {405, 500}, path
+        assert answer.get("Location") or body_of(answer).strip(), path
+
+
 def test_no_address_takes_a_change_that_another_site_sends(alice: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = alice.cookies

@@ -3,6 +3,7 @@
 
 import "./preferences.js";
 import "./renewal.js";
+import "./session.js";
 import { openPalette } from "./palette.js";
 
 async function drawCharts() {

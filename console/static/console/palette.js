@@ -45,12 +45,13 @@ dialog?.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
 
-// Whoever has been signed out is led to the login and not shown it within the box.
+// The sign-in page is not shown within the box: what is typed elsewhere on the page stays.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { responseURL } = event.detail.xhr;
   if (responseURL && new URL(responseURL).pathname === "/login") {
     event.detail.shouldSwap = false;
-    location.reload();
+    dialog?.close();
+    document.dispatchEvent(new Event("samsa:signed-out"));
   } else if (event.detail.xhr.status === 503) {
     // The fragment says what failed.
     event.detail.shouldSwap = true;

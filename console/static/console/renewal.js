@@ -178,6 +178,7 @@ function countsOf(page) {
 function signedOut() {
   isEnded = true;
   showSign();
+  document.dispatchEvent(new Event("samsa:signed-out"));
 }
 
 // The value says what is known without asking: numbers go into the page at once.
@@ -236,6 +237,13 @@ tabStream.then((stream) => {
   }));
   // The server refuses a stream to whoever is not signed in any more: the page finds out.
   stream.addEventListener("lost", wantAgain);
+  document.addEventListener("samsa:signed-in", () => stream.open());
+});
+
+document.addEventListener("samsa:signed-in", () => {
+  isEnded = false;
+  showSign();
+  want();
 });
 
 document.querySelector("#updates")?.addEventListener("click", () => {

@@ -46,6 +46,12 @@ export class TabStream extends EventTarget {
     this.#source?.addEventListener(name, this.#forward);
   }
 
+  // Begins again after `close`.
+  open() {
+    this.#isClosed = false;
+    this.#turn();
+  }
+
   close() {
     this.#isClosed = true;
     this.#disconnect();

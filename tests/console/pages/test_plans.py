@@ -11,8 +11,10 @@ from django.test import Client, RequestFactory
 from brokers.cluster import levels
 from brokers.cluster.proposals import Action, CreatePartitions, CreateTopic, DeleteTopic
 from brokers.controlplane import audit, models, services
+from console import kept_forms
 from console.pages.plans import previewed
 from gateway.access.operations import Kind, Operation
+from gateway.access.sessions import SessionStore
 from tests.builders import users
 from tests.console import cluster_rows
 
@@ -32,6 +34,7 @@ def cluster() -> models.Cluster:
 def request_of(user: User) -> HttpRequest:
     request = RequestFactory().get("/")
     request.user = user
+    request.session = SessionStore()
     return request
 
 
@@ -173,8 +176,29 @@ def test_no_plan_is_made_while_an_older_host_keeps_no_versions(alice: Client) ->
     assert "broker 1 at 127.0.0.1:9092 knows 1" in page
 
 
+@pytest.mark.usefixtures("cluster")
+def test_a_plan_that_is_sent_after_the_session_is_shown_again_and_not_applied(
+    alice: Client,
+) -> None:
+    sealed = seal_in(page_of(named("alice"), CreateTopic(name="orders", partitions=2)))
+    typed_by = str(kept_forms.context(request_of(named("alice")))["typed_by"])
+    by = re.search('value="([^"]+)"', typed_by)
+    assert by is not None
+    alice.logout()
+
+    sheet = alice.post("/plans/apply", {"plan": sealed, "typed_by": by[1]}).content.decode()
+    kept = re.search('name="kept" value="([^"]+)"', sheet)
+    assert kept is not None
+    credentials = {"username": "alice", "password": users.PASSWORD}
+    page = alice.post("/login", {**credentials, "kept": kept[1]}, follow=True).content.decode()
+
+    assert "Not done yet" in page
+    assert seal_in(page)
+    assert not models.Topic.objects.exists()
+
+
 def test_a_plan_is_applied_by_post_and_by_those_who_are_signed_in(
     client: Client, olga: Client
 ) -> None:
-    assert olga.get("/plans/apply").status_code == 405
-    assert client.post("/plans/apply")["Location"] == "/login?next=/"
+    assert olga.get("/plans/apply")["Location"] == "/"
+    assert client.post("/plans/apply")["Location"] == "/login?next=/plans/apply"

@@ -72,7 +72,8 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
         if browser.get(address.path).status_code != 403
     }
 
-    own = {"/account", "/account/sessions/end", "/password", "/preferences", "/search"}
+    own = {"/account", "/account/session", "/account/sessions/end"}
+    own |= {"/password", "/preferences", "/search"}
     # Ask for a right on each object of the plan that comes back, or on what a chart is about.
     by_object = {"/plans/apply", "/plans/preview", "/series"}
     by_object |= {"/group/plans/show", "/group/plans/apply"}
@@ -177,8 +178,9 @@ def test_signing_in_leads_to_no_other_site(wanted: str) -> None:
     assert answer["Location"] == "/"
 
 
-def test_what_was_posted_without_signing_in_is_nowhere_to_return_to() -> None:
-    assert Client().post("/account/sessions/end")["Location"] == "/login?next=/"
+def test_a_visitor_returns_to_the_address_of_before_signing_in() -> None:
+    end = "/account/sessions/end"
+    assert Client().post(end)["Location"] == f"/login?next={end}"
     assert Client().get("/topics?q=a")["Location"] == "/login?next=/topics%3Fq%3Da"
 
 
