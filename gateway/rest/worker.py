@@ -23,6 +23,7 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Budget
 from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Callers as AnyCallers
+from gateway.rest.seats import Ledger
 from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.shared.store import Shared
@@ -141,6 +142,11 @@ class Worker:
     @cached_property
     def shared(self) -> Shared:
         return self.held(Shared(self.place.shared_url, cluster=self.cluster_id))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The seats of callers, which all workers count together."""
+        return self.held(Ledger(self.name, lambda: self.shared))
 
     @cached_property
     def connection(self) -> Connection:

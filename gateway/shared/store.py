@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from gateway.shared.link import Address, Link, LinkError, address_of, opened
@@ -23,6 +24,8 @@ MAX_CONNECTIONS: Final = 8
 # Keys of one kind, including those of others, are scanned in pieces, up to this limit.
 SCAN_COUNT: Final = 500
 MAX_FOUND: Final = 10_000
+# Rows of seats in one message, of a kilobyte each.
+SEATS_AT_ONCE: Final = 100
 # The prefix of all keys, because the server may also hold other users' data.
 PREFIX: Final = "samsa"
 # Sets or renews the owner, unless there is another one.
@@ -38,12 +41,51 @@ RELEASE: Final = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
+# Stores how many seats a worker gives to a name, unless all workers would give more than the limit,
+# or a later count came before; returns the seats of the other workers. A field is a worker.
+SEAT: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local own, most = tonumber(ARGV[2]), tonumber(ARGV[3])
+local order, ttl = tonumber(ARGV[4]), tonumber(ARGV[5])
+local others, is_latest = 0, true
+local fields = redis.call('HGETALL', KEYS[1])
+for place = 1, #fields, 2 do
+  local seats, number, over = string.match(fields[place + 1], '^(%d+) (%d+) (%d+)$')
+  if fields[place] == ARGV[1] then
+    is_latest = tonumber(number) < order
+  elseif tonumber(over) < now then
+    redis.call('HDEL', KEYS[1], fields[place])
+  else
+    others = others + tonumber(seats)
+  end
+end
+if is_latest and others + own <= most then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %d %d', own, order, now + ttl))
+  redis.call('PEXPIRE', KEYS[1], ttl)
+end
+return others
+"""
 # The first call of a window sets its expiry.
 COUNT: Final = """
 local total = redis.call('INCRBY', KEYS[1], ARGV[1])
 if total == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return total
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seated:
+    """The seats of one kind that a worker gives to a name, of `most` of all workers together.
+
+    Of two rows of a worker the one with the higher `order` is the latest.
+    """
+
+    what: str
+    name: str
+    seats: int
+    most: int
+    order: int
 
 
 class Shared:
@@ -98,6 +140,26 @@ class Shared:
         key = self._key(kind, name)
         total = await self._ask_one("EVAL", COUNT, 1, key, amount, _ms(window_s))
         return None if total is None else int(total)
+
+    async def seat(
+        self, rows: Sequence[Seated], *, worker: str, ttl_s: float
+    ) -> Sequence[int] | None:
+        """Note a worker's seats, each unless they are too many; return those of the others."""
+        commands = [
+            (
+                *("EVAL", SEAT, 1, self._key("seats", f"{row.what}:{row.name}")),
+                *(worker, row.seats, row.most, row.order, _ms(ttl_s)),
+            )
+            for row in rows
+        ]
+
+        async def told(link: Link) -> list[int]:
+            found: list[int] = []
+            for start in range(0, len(commands), SEATS_AT_ONCE):
+                found += await link.ask(commands[start : start + SEATS_AT_ONCE])
+            return found
+
+        return await self._ask(told)
 
     # --- values ------------------------------------------------------------------------------
 

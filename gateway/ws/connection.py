@@ -25,7 +25,7 @@ from gateway.kafka.values import Delivered, Place, Position, Record
 from gateway.rest.calls import LET_IN, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Limits, Watching
-from gateway.rest.records.routes import Seats
+from gateway.rest.seats import Seats
 from gateway.rest.router import Callers
 from gateway.rest.traffic import Counter
 from gateway.ws import actions as decided
@@ -373,7 +373,7 @@ class Connection:
         assert caller is not None, "nobody subscribes without a name"
         reset = Reset.EARLIEST if joining.is_from_earliest else Reset.LATEST
         try:
-            with self._house.member_seats.taken(caller):
+            async with self._house.member_seats.reserved(caller):
                 reading = GroupReading(self._house.member(joining.group, reset))
                 try:
                     await self._join(feeding, joining, reading)

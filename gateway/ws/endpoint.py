@@ -15,7 +15,7 @@ from gateway.kafka.member import Member
 from gateway.rest.calls import Receive, Scope, Send, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
-from gateway.rest.records.routes import Seats
+from gateway.rest.seats import Seats
 from gateway.rest.worker import Worker
 from gateway.ws.connection import Connection, House
 from gateway.ws.frames import PROTOCOL
@@ -26,7 +26,7 @@ MAX_SOCKETS: Final = 2_000
 MAX_SOCKETS_EACH: Final = 1_000
 # Each is a client with threads of its own, and up to some megabytes of records.
 MAX_MEMBERS: Final = 64
-MAX_MEMBERS_EACH: Final = 16
+MAX_MEMBERS_EACH: Final = 32
 # Unauthenticated sockets; each has some seconds to authenticate.
 MAX_UNKNOWN: Final = 200
 # Of one address: half of them, so that it cannot block others. A proxy that is not declared as
@@ -146,8 +146,13 @@ class Room:
             desk=Desk(worker.deliveries, creation=worker.creation),
             readers=worker.readers,
             traffic=worker.traffic,
-            seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH),
-            member_seats=Seats("members of groups", most=MAX_MEMBERS, each=MAX_MEMBERS_EACH),
+            seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH, ledger=worker.ledger),
+            member_seats=Seats(
+                "members of groups",
+                most=MAX_MEMBERS,
+                each=MAX_MEMBERS_EACH,
+                ledger=worker.ledger,
+            ),
             member=lambda group, reset: Member(
                 worker.connection, group, reset=reset, commits_itself=False
             ),

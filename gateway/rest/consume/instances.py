@@ -24,14 +24,15 @@ from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import names
 from gateway.rest.consume.bodies import Draft
+from gateway.rest.seats import Ledger, Seats
 
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 
 # A client has some threads and up to a few megabytes of records; this many take some 100 MB.
 MAX_INSTANCES: Final = 64
-# Keeps one program from taking all of them.
-MAX_PER_CALLER: Final = 16
+# Of one caller with all workers, so that one program does not take all of them.
+MAX_PER_CALLER: Final = 32
 # Calls of one consumer that wait for the one before; a program has one or two at a time.
 MAX_WAITING: Final = 8
 # An unused consumer's program has gone. The timeout of the published interface.
@@ -83,6 +84,8 @@ class Instance:
         self.matching: Matching | None = None
         self.used_at = time.monotonic()
         self.is_closed = False
+        # Whether it counts for its caller.
+        self.has_seat = False
         self._turn = asyncio.Lock()
         self._waiting = 0
         # The library's client is not thread-safe.
@@ -161,8 +164,7 @@ class Instances:
         create_topics: Callable[[Caller, Sequence[str]], Awaitable[None]],
         claims: Callable[[], Claims],
         has_elsewhere: Callable[[Caller, str, str, str | None], Awaitable[bool]],
-        max_instances: int = MAX_INSTANCES,
-        max_per_caller: int = MAX_PER_CALLER,
+        seats: Seats | None = None,
     ) -> None:
         self._worker = worker
         self._connection = connection
@@ -173,11 +175,10 @@ class Instances:
         self._claims = claims
         # (caller, group, name, worker): whether that worker, or any other one if None, has it.
         self._has_elsewhere = has_elsewhere
-        self._max_instances = max_instances
-        self._max_per_caller = max_per_caller
+        self._seats = seats or seats_with(None)
         self._instances: dict[tuple[str, str], Instance] = {}
         # At most one thread for each, since their calls take turns.
-        self._pool = ThreadPoolExecutor(max_instances, "consumers")
+        self._pool = ThreadPoolExecutor(self._seats.most, "consumers")
         self._keeping: asyncio.Task[None] | None = None
         # Idle consumers that are leaving their groups.
         self._leaving: set[asyncio.Task[None]] = set()
@@ -192,28 +193,28 @@ class Instances:
             raise ApiError(
                 Code.UNAVAILABLE, "this worker of the gateway stops: send again", retry_after_s=1
             )
-        self._require_room(caller)
         name = draft.name or names.made(group, self._worker)
+        if (group, name) in self._instances:
+            raise exists(name)
         member = Member(
             self._connection(), group, reset=draft.reset, commits_itself=draft.commits_itself
         )
         instance = Instance(group, name, draft, member, caller=caller)
-        if (group, name) in self._instances or (
-            draft.name and names.owner_in(group, name) is not None
-        ):
-            raise exists(name)
-        # Reserve the name before asking other workers, so that two calls cannot both succeed.
+        # Take the name before asking other workers, so that two calls cannot both succeed.
         self._instances[group, name] = instance
         is_made = False
         try:
+            await self._seats.reserve(caller)
+            instance.has_seat = True
             if draft.name and not await self._claim(instance, caller):
                 raise exists(name)
+            if instance.is_closed:
+                raise not_found(name)
             is_made = True
         finally:
             # Also if other workers could not be asked: free the name for another attempt.
-            # A deletion may have removed it, and another call may have taken the name since.
-            if not is_made and self._instances.get((group, name)) is instance:
-                del self._instances[group, name]
+            if not is_made:
+                self._forget(instance)
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep())
         return instance
@@ -232,7 +233,7 @@ class Instances:
             return
         instance.is_closed = True
         instance.member.stop()
-        self._instances.pop((instance.group, instance.name), None)
+        self._forget(instance)
         with suppress(KafkaFailure):
             await self.run(instance, instance.member.close)
         if instance.draft.name and not self._is_draining:
@@ -256,21 +257,14 @@ class Instances:
                 await asyncio.gather(*closing, *self._leaving)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _require_room(self, caller: Caller) -> None:
-        own = sum(instance.caller_key == caller.key for instance in self._instances.values())
-        if own >= self._max_per_caller:
-            raise ApiError(
-                Code.TOO_MANY_CONSUMERS,
-                f"{caller.key} has {own} consumers here, {self._max_per_caller} are allowed:"
-                " delete those that are done",
-            )
-        if len(self._instances) >= self._max_instances:
-            raise ApiError(
-                Code.TOO_MANY_CONSUMERS,
-                f"this worker has {len(self._instances)} consumers, {self._max_instances} are"
-                " allowed: delete those that are done, or run more workers",
-                retry_after_s=int(LOOK_S),
-            )
+    def _forget(self, instance: Instance) -> None:
+        """Give back the name and the seat of a consumer, once."""
+        # A deletion may have removed it, and another call may have taken the name since.
+        if self._instances.get((instance.group, instance.name)) is instance:
+            del self._instances[instance.group, instance.name]
+        if instance.has_seat:
+            instance.has_seat = False
+            self._seats.release(instance.caller_key)
 
     async def _claim(self, instance: Instance, caller: Caller) -> bool:
         """Claim a client's name for this worker among all; the claim of a dead worker is void."""
@@ -336,6 +330,13 @@ class Instances:
         leaving = asyncio.create_task(self.close_one(instance))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
+
+
+def seats_with(
+    ledger: Ledger | None, *, most: int = MAX_INSTANCES, each: int = MAX_PER_CALLER
+) -> Seats:
+    """Return the seats of a worker's consumers, as a ledger counts them for all workers."""
+    return Seats("consumers", most=most, each=each, code=Code.TOO_MANY_CONSUMERS, ledger=ledger)
 
 
 def claim_of(group: str, name: str) -> str:

@@ -13,7 +13,7 @@ from gateway.rest.consume import bodies, names, rights
 from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
 from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
 from gateway.rest.consume.ending import Ending
-from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found
+from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found, seats_with
 from gateway.rest.consume.passing import Passed, Passing, query_of
 from gateway.rest.router import Handler, Route
 from gateway.rest.worker import Worker
@@ -40,6 +40,7 @@ class Room:
                 create_topics=worker.creation.create_all,
                 claims=lambda: worker.shared,
                 has_elsewhere=self._has_elsewhere,
+                seats=seats_with(worker.ledger),
             )
         )
 
@@ -160,10 +161,12 @@ class Room:
 
     async def _owners(self, group: str, name: str) -> Sequence[str]:
         """Return the workers that may have a consumer which is not here."""
-        owner = names.owner_in(group, name)
-        if owner is None:
-            owner = await self._worker.shared.owner_of(CLAIMS, claim_of(group, name))
         others = self._passing.others()
+        first = names.owner_in(group, name)
+        if first in others:
+            # The others come next: it may have been deleted there, and created again elsewhere.
+            return [first, *(other for other in others if other != first)]
+        owner = await self._worker.shared.owner_of(CLAIMS, claim_of(group, name))
         if owner is None:
             # Shared claims may have been lost: ask each of the others.
             return others

@@ -33,7 +33,7 @@ class Room:
 
     @cached_property
     def streams(self) -> Streams:
-        return self.worker.held(Streams(self.worker.traffic.opened))
+        return self.worker.held(Streams(self.worker.traffic.opened, ledger=self.worker.ledger))
 
     def v3(self) -> Sequence[Route]:
         return [

@@ -5,9 +5,9 @@ has a slot for each record; its limit stops reading while receipts are slow or a
 """
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -21,6 +21,7 @@ from gateway.rest.produce.desk import Desk, require_json, stopping
 from gateway.rest.produce.drafts import Draft, drafted
 from gateway.rest.produce.receipts import END, OK, Wording, api_error, in_stream
 from gateway.rest.produce.splitter import Malformed, Splitter, TooLarge
+from gateway.rest.seats import Ledger, Seats
 
 # Records of one connection that await receipts: enough to fill batches of all partitions.
 MAX_WAITING: Final = 5_000
@@ -261,11 +262,11 @@ class Streams:
         unread_s: float = UNREAD_S,
         most: int = MAX_OPEN,
         each: int = MAX_OPEN_EACH,
+        ledger: Ledger | None = None,
     ) -> None:
         self._opened = opened
         self._most = most
-        self._each = each
-        self._by_caller: Counter[str] = Counter()
+        self._seats = Seats("streams to write", most=most, each=each, ledger=ledger)
         self._open_s = open_s
         self._unread_s = unread_s
         self._open: set[Stream] = set()
@@ -279,25 +280,8 @@ class Streams:
                 f"{self._most} streams are open in this worker of the gateway: send again later",
                 retry_after_s=BUSY_S,
             )
-        with self._counted(call.caller.key):
+        with self._seats.taken(call.caller):
             await self._produce(call, desk)
-
-    @contextmanager
-    def _counted(self, key: str) -> Iterator[None]:
-        if self._by_caller[key] >= self._each:
-            raise ApiError(
-                Code.TOO_MANY,
-                f"{key} has {self._each} streams open, which is the most there may be: send more"
-                " records in each",
-                retry_after_s=BUSY_S,
-            )
-        self._by_caller[key] += 1
-        try:
-            yield
-        finally:
-            self._by_caller[key] -= 1
-            if not self._by_caller[key]:
-                del self._by_caller[key]
 
     async def _produce(self, call: Call, desk: Desk) -> None:
         topic = await desk.topic_of(call)

@@ -1,8 +1,7 @@
 """Routes reads without a consumer, and limits how many run at a time."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -20,6 +19,7 @@ from gateway.rest.records import read
 from gateway.rest.records.question import MAX_PARTITIONS, Question, asked, bad
 from gateway.rest.records.stream import Form, Reason, Stream
 from gateway.rest.router import Route
+from gateway.rest.seats import Ledger, Seats
 from gateway.rest.worker import Worker
 
 # Each buffers the records that it has read, some megabytes at most.
@@ -40,37 +40,6 @@ class Watched(Protocol):
     async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError: ...
 
 
-class Seats:
-    """The running calls of a kind, over all callers and for each."""
-
-    def __init__(self, what: str, *, most: int, each: int) -> None:
-        self._what = what
-        self._most = most
-        self._each = each
-        self._taken: Counter[str] = Counter()
-
-    @contextmanager
-    def taken(self, caller: Caller) -> Iterator[None]:
-        if self._taken[caller.key] >= self._each:
-            raise self._full(f"{caller.key} has {self._each}")
-        if self._taken.total() >= self._most:
-            raise self._full(f"this worker has {self._most}")
-        self._taken[caller.key] += 1
-        try:
-            yield
-        finally:
-            self._taken[caller.key] -= 1
-            if not self._taken[caller.key]:
-                del self._taken[caller.key]
-
-    def _full(self, who: str) -> ApiError:
-        return ApiError(
-            Code.TOO_MANY,
-            f"{who} {self._what} open, which is the most there may be: end some, or come again",
-            retry_after_s=1,
-        )
-
-
 class Reads:
     """All reads of a worker. Belongs to its loop, and ends with the worker."""
 
@@ -79,12 +48,14 @@ class Reads:
         readers: Readers,
         callers: Watched,
         opened: Callable[[str], AbstractContextManager[None]] = lambda _key: nullcontext(),
+        *,
+        ledger: Ledger | None = None,
     ) -> None:
         self._opened = opened
         self._readers = readers
         self._callers = callers
-        self._reads = Seats("reads", most=MAX_READS, each=MAX_READS_EACH)
-        self._seats = Seats("streams", most=MAX_STREAMS, each=MAX_STREAMS_EACH)
+        self._reads = Seats("reads", most=MAX_READS, each=MAX_READS_EACH, ledger=ledger)
+        self._seats = Seats("streams", most=MAX_STREAMS, each=MAX_STREAMS_EACH, ledger=ledger)
         self._streams: set[Stream] = set()
 
     async def records(self, call: Call) -> None:
@@ -208,7 +179,12 @@ class Room:
     @cached_property
     def reads(self) -> Reads:
         return self._worker.held(
-            Reads(self._worker.readers, self._worker.callers, self._worker.traffic.opened)
+            Reads(
+                self._worker.readers,
+                self._worker.callers,
+                self._worker.traffic.opened,
+                ledger=self._worker.ledger,
+            )
         )
 
     async def records(self, call: Call) -> None:

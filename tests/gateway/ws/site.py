@@ -27,7 +27,7 @@ from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
-from gateway.rest.records.routes import Seats
+from gateway.rest.seats import Seats
 from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.server import FRAME_BYTES, UNTAKEN_MS, Socket, listening

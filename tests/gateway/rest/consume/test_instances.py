@@ -59,8 +59,7 @@ class Stage:
             create_topics=create_none,
             claims=lambda: self.claims,
             has_elsewhere=self._has_first if name != "gateway-1" else nobody_has,
-            max_instances=3,
-            max_per_caller=2,
+            seats=instances.seats_with(None, most=3, each=2),
         )
 
     async def _has_first(self, caller: Caller, group: str, name: str, worker: str | None) -> bool:

@@ -19,11 +19,11 @@ from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import actions
-from gateway.rest.consume.instances import CLAIMS, claim_of
+from gateway.rest.consume.instances import CLAIMS, MAX_PER_CALLER, claim_of
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.gateway_workers import Gateway, running_gateway
 from tests.fakes.rest_door import WRITER
-from tests.gateway.shared.test_store import served
+from tests.gateway.shared.test_store import connected, served
 from tests.scale import count
 
 pytestmark = pytest.mark.slow
@@ -393,13 +393,21 @@ def test_a_name_is_one_consumers_of_all_workers(in_turn: Ask) -> None:
     in_turn(scenario)
 
 
-def test_a_name_that_we_would_make_is_nobodys_to_choose(in_turn: Ask) -> None:
+def test_a_generated_name_is_free_again_once_its_consumer_is_deleted(in_turn: Ask) -> None:
     async def scenario(gateway: Gateway) -> None:
         path = await created(gateway, "made")
-        body = {"name": path.rpartition("/")[2]}
+        name = path.rpartition("/")[2]
+        for _ in range(3):
+            assert await refused(gateway, "POST", "/consumers/made", {"name": name}) == (409, 40902)
         await gateway.ask("DELETE", path)
 
-        assert await refused(gateway, "POST", "/consumers/made", body) == (409, 40902)
+        # By another worker, perhaps, than the one in the name.
+        for _ in range(2):
+            assert await created(gateway, "made", name=name) == path
+            for _ in range(3):
+                answer = await gateway.ask("GET", f"{path}/assignments")
+                assert answer.json() == {"partitions": []}
+            await gateway.ask("DELETE", path)
 
     in_turn(scenario)
 
@@ -420,6 +428,24 @@ def test_the_claim_of_a_worker_that_has_ended_is_not_kept(tmp_path: Path, bootst
                 409,
                 40902,
             )
+
+    with served(tmp_path):
+        asyncio.run(whole(f"unix://{tmp_path / 's'}"))
+
+
+def test_a_token_has_so_many_consumers_whichever_workers_have_them(
+    tmp_path: Path, bootstrap: str
+) -> None:
+    async def whole(url: str) -> None:
+        async with running_gateway(tmp_path, bootstrap, shared_url=url) as gateway:
+            await connected(gateway.workers[0].worker.shared)
+            asked = [gateway.ask("POST", "/consumers/many", {}) for _ in range(MAX_PER_CALLER + 3)]
+            answers = await asyncio.gather(*asked)
+            full = [answer for answer in answers if answer.status != 200]
+
+            assert [(answer.status, answer.headers["retry-after"]) for answer in full] == [
+                (429, "1")
+            ] * 3
 
     with served(tmp_path):
         asyncio.run(whole(f"unix://{tmp_path / 's'}"))
