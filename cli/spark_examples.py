@@ -24,6 +24,7 @@ from brokers.supervisor.home import Home
 from cli.bootstrap import MAX_SETTINGS_BYTES, reaches_cluster
 from cli.environment import ROOT
 from cli.output import say
+from gateway.kafka import kept_topics
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
@@ -130,13 +131,8 @@ def run_example(
 
 def metrics_topic_of(home: Path) -> str:
     """Return the metrics topic of a home; a usage error if it has none."""
-    try:
-        with Home(home).settings_file.open("rb") as file:
-            settings = json.loads(file.read(MAX_SETTINGS_BYTES))
-    except (OSError, ValueError):
-        settings = {}
-    found = settings.get("metrics_topic") if isinstance(settings, dict) else None
-    if not isinstance(found, str) or not found:
+    found = kept_topics.metrics_topic_of(Home(home).settings_file)
+    if not found:
         raise click.ClickException(
             f"{home} writes no samples to a topic: start it by"
             " ./samsa up --metrics-topic samsa-metrics, or name the topic of another cluster with"

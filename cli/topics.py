@@ -6,10 +6,12 @@ Uses Kafka's protocol like any client, so it works on every compatible cluster.
 import fnmatch
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from brokers.supervisor.home import Home
 from cli.bootstrap import reaches_cluster, split_pair
 from cli.config_edits import checked_edits, edit_options, show_plan
 from cli.durability import KEY, REPLICATED, is_lone_copy, say_warning, warn_of_lone_copy
@@ -17,6 +19,7 @@ from cli.output import Column, Form, output_option, plain, say, show_json, show_
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind
+from gateway.kafka.kept_topics import loss_of, metrics_topic_of
 from gateway.kafka.values import (
     CLUSTER_DEFAULT,
     Config,
@@ -236,6 +239,9 @@ def alter(
 @topics.command("delete", epilog="Example: ./samsa topics delete orders --dry-run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
+@click.option(
+    "--force", is_flag=True, help="Also delete topics that keep state of the cluster, as __…"
+)
 @click.option("--if-exists", is_flag=True, help="Succeed if a topic does not exist.")
 @dry_run_option
 @output_option(Form.TABLE, Form.JSON)
@@ -245,6 +251,7 @@ def delete(
     connection: Connection,
     names: tuple[str, ...],
     yes: bool,
+    force: bool,
     if_exists: bool,
     is_dry_run: bool,
     form: Form,
@@ -258,6 +265,8 @@ def delete(
         except KafkaFailure as failed:
             if not (if_exists and failed.kind is Kind.NOT_FOUND):
                 raise
+    if not force:
+        refuse_loss(there, home=click.get_current_context().params["home"])
     if there and not (yes or is_dry_run):
         confirm_deletion(there)
     if there and not is_dry_run:
@@ -277,6 +286,18 @@ def delete(
     for name in names:
         if name not in gone:
             say(f"Topic {name} does not exist.")
+
+
+def refuse_loss(there: list[Topic], *, home: Path) -> None:
+    """Refuse to delete topics that keep state of the cluster."""
+    metrics_topic = metrics_topic_of(Home(home).settings_file)
+    for topic in there:
+        loss = loss_of(topic.name, metrics_topic=metrics_topic)
+        if loss:
+            raise click.UsageError(
+                f"nothing is deleted: deleting topic {topic.name} loses {loss}. To delete it"
+                " nevertheless, add --force"
+            )
 
 
 def confirm_deletion(there: list[Topic]) -> None:

@@ -14,6 +14,8 @@ from brokers.cluster.proposals import AlterConfigs, CreatePartitions, CreateTopi
 
 _ENTITY: Final = {ResourceType.TOPIC: "topics", ResourceType.BROKER: "brokers"}
 _OURS: Final = {ResourceType.TOPIC: "topic", ResourceType.BROKER: "broker"}
+# `./samsa` deletes topics with this prefix only if it is told to.
+INTERNAL_PREFIX: Final = "__"
 # Linux limits one argument to 128 KiB.
 MAX_ASSIGNMENT: Final = 100_000
 
@@ -26,7 +28,10 @@ def samsa_command(step: Step) -> str | None:
         case CreatePartitions() as grown:
             return _joined("./samsa topics alter", grown.name, ["--partitions", str(grown.count)])
         case DeleteTopic():
-            return _joined("./samsa topics delete", _name(step), [])
+            name = _name(step)
+            return _joined(
+                "./samsa topics delete", name, ["--force"] * name.startswith(INTERNAL_PREFIX)
+            )
         case AlterConfigs() as alter if alter.name:
             options = [
                 *(part for pair in _set(step) for part in ("--set", "=".join(pair))),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
@@ -33,11 +34,14 @@ from gateway.access.middleware import refuse
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
+from gateway.kafka.kept_topics import loss_of, metrics_topic_of
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 BAD_REQUEST: Final = 400
 NOT_FOUND: Final = 404
 UNAVAILABLE: Final = 503
+# Written by the supervisor of the home while it runs.
+SETTINGS_FILE: Final = "run/settings.json"
 # The form field of an error about a new topic.
 FIELDS: Final = MappingProxyType(
     {
@@ -177,13 +181,16 @@ def _grow(asked: Asked) -> HttpResponse:
 def _delete(asked: Asked) -> HttpResponse:
     name, wrong = asked.found.topic.name, ""
     meets = topic_advice.met_by_deletion(asked.found, rights_of(asked.request))
+    metrics_topic = metrics_topic_of(settings.SAMSA_HOME / SETTINGS_FILE)
+    loss = loss_of(name, metrics_topic=metrics_topic)
     if asked.is_sent:
         typed = asked.request.POST.get("name", "").strip()
         if typed == name:
-            return asked.preview(DeleteTopic(name=name), meets)
+            lost = [f"The cluster loses {loss}."] if loss else []
+            return asked.preview(DeleteTopic(name=name), [*lost, *meets])
         shown = typed[: forms.SHOWN]
         wrong = f"“{shown}” is not the name of this topic: type it as it stands above."
-    return asked.form("delete", meets=meets, wrong=wrong)
+    return asked.form("delete", meets=meets, loss=loss, wrong=wrong)
 
 
 def _on_topic(

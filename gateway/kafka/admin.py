@@ -28,6 +28,7 @@ from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure
+from gateway.kafka.kept_topics import INTERNAL_PREFIX
 from gateway.kafka.values import (
     Broker,
     Cluster,
@@ -61,8 +62,6 @@ EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # Broker errors for a missing topic, or an impossible topic name.
 ABSENT: Final = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"})
-# The prefix of topics that Kafka and its tools use internally.
-INTERNAL_PREFIX: Final = "__"
 
 
 class Admin:

@@ -47,6 +47,8 @@ class Code(Enum):
     SUBSCRIBED_OTHERWISE = (40901, 409)
     CONSUMER_EXISTS = (40902, 409)
     ILLEGAL_STATE = (40903, 409)
+    # Our own: Kafka deletes internal topics like any other.
+    NEEDS_FORCE = (40904, 409)
     # Our own: the published interface has no limit on consumers.
     TOO_MANY_CONSUMERS = (42901, 429)
     NO_KEY_SCHEMA = (42201, 422)

@@ -25,8 +25,8 @@ from gateway.kafka.values import Delivered, Place, Position, Record
 from gateway.rest.calls import LET_IN, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Limits, Watching
-from gateway.rest.seats import Seats
 from gateway.rest.router import Callers
+from gateway.rest.seats import Seats
 from gateway.rest.traffic import Counter
 from gateway.ws import actions as decided
 from gateway.ws.actions import Action, Close

@@ -150,6 +150,19 @@ def test_a_topic_is_deleted_without_a_question_where_that_is_asked_for(sh: Shell
     assert "doomed" not in names(sh)
 
 
+def test_a_topic_of_the_cluster_itself_is_deleted_by_force_only(sh: Shell) -> None:
+    sh.run(topics, "create", "__share_group_state")
+
+    for option in ("--yes", "--dry-run"):
+        refused = sh.run(topics, "delete", "__share_group_state", option, code=2)
+        assert "loses the positions of all share groups" in refused.stderr
+        assert "--force" in refused.stderr
+    assert "__share_group_state" in names(sh)
+    sh.run(topics, "delete", "__share_group_state", "--yes", "--force")
+
+    assert "__share_group_state" not in names(sh)
+
+
 def test_what_is_not_there_cannot_be_deleted_unless_that_was_foreseen(sh: Shell) -> None:
     sh.run(topics, "delete", "nobody", "--yes", code=3)
 

@@ -1,6 +1,7 @@
 """Describes REST views for OpenAPI: inputs and answers, in a few words per method."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from drf_spectacular.openapi import AutoSchema
@@ -39,10 +40,12 @@ def answers(
     partly: Shape | None = None,
     body: Shape | None = None,
     query: Sequence[str | Shape] = (),
+    errors: Mapping[int, str] = MappingProxyType({}),
 ) -> Callable[[F], F]:
     """Describe the inputs and answers of a view method; its docstring describes its purpose.
 
-    `partly` is the answer with status 207 if a part of the request has failed.
+    `partly` is the answer with status 207 if a part of the request has failed, and `errors` are
+    those that only this method answers with.
     """
     statuses = [status] if isinstance(status, int) else status
     # The library's type stubs accept only classes.
@@ -57,7 +60,7 @@ def answers(
         responses={
             **{
                 number: OpenApiResponse(ErrorBody, description=said)
-                for number, said in ERRORS.items()
+                for number, said in {**ERRORS, **errors}.items()
             },
             **dict.fromkeys(statuses, done),
             **({207: OpenApiResponse(partly, description="A part has failed.")} if partly else {}),

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.access.operations import Kind, Operation
+from gateway.kafka.kept_topics import loss_of, metrics_topic_of
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import (
     CLUSTER_DEFAULT,
@@ -29,6 +30,7 @@ ReassignmentDataList = schemas.listed(schemas.ReassignmentData)
 # Broker configs with the defaults of new topics.
 PARTITIONS: Final = "num.partitions"
 REPLICAS: Final = "default.replication.factor"
+NEEDS_FORCE: Final = "The topic keeps state of the cluster, and `force` is not true (40904)."
 # Values of the query parameter `offset_type`.
 OFFSET_TYPES: Final = {"EARLIEST": PositionKind.BEGINNING, "LATEST": PositionKind.END}
 
@@ -110,11 +112,21 @@ class TopicView(V3View):
             [found] = clients.admin.describe([topic_name])
         return Response(self.bodies.of_topic(found))
 
-    @answers(None, status=204)
+    @answers(None, status=204, query=["force"], errors={409: NEEDS_FORCE})
     def delete(self, _request: Request, topic_name: str) -> Response:
         """Delete a topic with all of its records."""
         self.require(Operation.DELETE_TOPICS, Kind.TOPIC, topic_name)
+        is_forced = flag(self.request.query_params.get("force"))
+        loss = loss_of(topic_name, metrics_topic=metrics_topic_of(self.worker.place.settings_file))
         with self.clients() as clients:
+            if loss and not is_forced:
+                # A topic that does not exist is reported as such.
+                clients.admin.describe([topic_name])
+                raise ApiError(
+                    Code.NEEDS_FORCE,
+                    f"topic {topic_name} is not deleted: deleting it loses {loss}. To delete it"
+                    " nevertheless, add ?force=true",
+                )
             clients.admin.delete([topic_name])
         self.note("topic_deleted", topic_name)
         return nothing()

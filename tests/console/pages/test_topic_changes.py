@@ -335,13 +335,16 @@ def test_an_internal_topic_says_what_it_keeps_before_it_is_touched(
 ) -> None:
     cluster_rows.topic(cluster, "__consumer_offsets")
 
-    for form in ("edit", "partitions", "delete"):
+    for form in ("edit", "partitions"):
         page = alice.get(f"/topics/__consumer_offsets/{form}").content.decode()
         assert "Brokers keep the committed offsets of every group" in page
     grown = sent(alice, "/topics/__consumer_offsets/partitions", count="9")
+    asked = alice.get("/topics/__consumer_offsets/delete").content.decode()
     gone = sent(alice, "/topics/__consumer_offsets/delete", name="__consumer_offsets")
     assert "INVALID_TOPIC_EXCEPTION" in grown
-    assert "begins where its auto.offset.reset says" in gone
+    assert "Deleting __consumer_offsets loses all consumer groups" in asked
+    assert "The cluster loses all consumer groups and their committed offsets" in gone
+    assert "./samsa topics delete __consumer_offsets --force" in gone
 
 
 # --- delete --------------------------------------------------------------------------------------

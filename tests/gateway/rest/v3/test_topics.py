@@ -1,5 +1,6 @@
 """Topics are made, changed and deleted by REST, and refused with the codes of the interface."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +48,28 @@ def test_a_topic_lives_from_creation_to_deletion(api: Api) -> None:
     assert (gone.status_code, gone.content) == (204, b"")
     assert code(api("GET", "topics/brief")) == (404, 40403)
     assert code(api("DELETE", "topics/brief")) == (404, 40403)
+
+
+@pytest.mark.parametrize(
+    ("topic", "lost"),
+    [("__share_group_state", "all share groups"), ("__of_a_tool", "tool"), ("samples", "metrics")],
+)
+def test_a_topic_of_the_cluster_itself_is_deleted_by_force_only(
+    api: Api, tmp_path: Path, topic: str, lost: str
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "settings.json").write_text('{"metrics_topic": "samples"}')
+    assert code(api("DELETE", f"topics/{topic}")) == (404, 40403)
+    assert api("POST", "topics", {"topic_name": topic}).status_code == 201
+
+    for query in ("", "?force=false"):
+        refused = api("DELETE", f"topics/{topic}{query}")
+        assert code(refused) == (409, 40904)
+        assert lost in refused.json()["message"]
+        assert "?force=true" in refused.json()["message"]
+    assert api.get(f"topics/{topic}")["topic_name"] == topic
+
+    assert api("DELETE", f"topics/{topic}?force=true").status_code == 204
 
 
 def test_a_topic_that_is_only_validated_is_not_made(api: Api) -> None:
