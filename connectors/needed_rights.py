@@ -59,7 +59,7 @@ def missing_right(
     for need in needs(plugin, config):
         names = caller.rights.names(need.operation, cluster=cluster, kind=need.kind)
         if not covers(names, need.pattern):
-            return _sentence(need)
+            return _sentence(caller, need)
     return None
 
 
@@ -71,7 +71,7 @@ def refused(
     for key, need in _on_files(plugin, config):
         names = caller.rights.names(need.operation, cluster=cluster, kind=need.kind)
         if not covers(names, need.pattern):
-            found.setdefault(key, _sentence(need))
+            found.setdefault(key, _sentence(caller, need))
     return found
 
 
@@ -176,7 +176,7 @@ def in_words(operation: Operation, names: str) -> str:
     return f"{verb.split()[0] if kind_of(operation) is Kind.FILE else f'{verb} on'} {names}"
 
 
-def _sentence(need: Need) -> str:
+def _sentence(caller: Caller, need: Need) -> str:
     kind = need.kind.value
     if need.pattern == ANY:
         which = f"all {kind}s"
@@ -187,4 +187,4 @@ def _sentence(need: Need) -> str:
             which = f"all {kind}s that begin with {need.pattern[:-1]}"
         advice = f"which this connector would do: name another {kind}"
     may_not = f"You may not {in_words(need.operation, which)}"
-    return f"{may_not}, {advice}, or have an admin give you that right"
+    return f"{may_not}, {advice}, or {caller.remedy(need.operation, need.kind, need.pattern)}"

@@ -69,9 +69,9 @@ def refused(
     told = {}
     for key, missing in lacking.items():
         if former.get(key) != config[key]:
-            told[key] = _sentence(key, missing, "")
+            told[key] = _sentence(caller, key, missing, "")
         elif changed := _leading_elsewhere(plugin, key, config, former):
-            told[key] = _sentence(key, missing, ", ".join(sorted(changed)))
+            told[key] = _sentence(caller, key, missing, ", ".join(sorted(changed)))
     return told
 
 
@@ -87,11 +87,11 @@ def _leading_elsewhere(
     return {name for name in names if config.get(name) != former.get(name)}
 
 
-def _sentence(key: str, missing: Reference, changed: str) -> str:
+def _sentence(caller: Caller, key: str, missing: Reference, changed: str) -> str:
     name = name_of(missing)
     why = f"{changed} changes, which could send it elsewhere" if changed else "this value names it"
     undo = ", or leave that as it is" if changed else ", or name another one"
     return (
-        f"Invalid value for configuration {key}: you may not use secret {name}, and {why}: have an"
-        f" admin give you the right {Operation.USE_SECRETS.value} on it{undo}"
+        f"Invalid value for configuration {key}: you may not use secret {name}, and {why}:"
+        f" {caller.remedy(Operation.USE_SECRETS, Kind.SECRET, name)}{undo}"
     )

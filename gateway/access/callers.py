@@ -7,8 +7,9 @@ quotas apply to it.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gateway.access.grants import Decision, Resource, Rights, decide
+from gateway.access.grants import Decision, Resource, Rights, decide, refused
 from gateway.access.operations import Kind, Operation
+from gateway.access.token_scopes import option_of
 
 
 class CallerKind(Enum):
@@ -39,4 +40,19 @@ class Caller:
         return f"{self.kind.value}:{self.name}"
 
     def decide(self, operation: Operation, kind: Kind, cluster: str, name: str = "") -> Decision:
-        return decide(self.rights, operation, Resource(kind=kind, cluster=cluster, name=name))
+        resource = Resource(kind=kind, cluster=cluster, name=name)
+        decision = decide(self.rights, operation, resource)
+        if decision.is_allowed or self.kind is not CallerKind.TOKEN:
+            return decision
+        remedy = self.remedy(operation, kind, name)
+        return refused(operation, resource, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
+
+    def remedy(self, operation: Operation, kind: Kind, name: str) -> str:
+        """Return what gives a missing right to this caller: a program needs another token."""
+        if self.kind is not CallerKind.TOKEN:
+            return "have an admin give you that right on the Users page"
+        options = option_of(operation, kind, name)
+        return (
+            f"make a token that may, with `./samsa tokens create NAME {options}` and the options"
+            f" for what token {self.name} may already"
+        )

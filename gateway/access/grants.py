@@ -233,13 +233,20 @@ def decide(rights: Rights, operation: Operation, resource: Resource | None = Non
     )
     if is_allowed:
         return ALLOWED
-    row = OPERATIONS[operation]
-    on = "" if resource is None or resource.kind is Kind.CONSOLE else f" on {resource}"
     roles = [role.value for role in Role if operation in ROLES[role].operations]
     listed = roles[0] if len(roles) == 1 else f"{', '.join(roles[:-1])} and {roles[-1]}"
     include = "role {} includes it" if len(roles) == 1 else "roles {} include it"
+    return refused(
+        operation,
+        resource,
+        remedy=f"The {include.format(listed)}; an admin can give you that role, or this right"
+        " alone, on the Users page.",
+    )
+
+
+def refused(operation: Operation, resource: Resource | None, *, remedy: str) -> Decision:
+    """Return a refusal that ends with what to do about it."""
+    on = "" if resource is None or resource.kind is Kind.CONSOLE else f" on {resource}"
     return Decision(
-        is_allowed=False,
-        reason=f"You may not {row.verb}{on}. The {include.format(listed)}; an admin can give"
-        " you that role, or this right alone, on the Users page.",
+        is_allowed=False, reason=f"You may not {OPERATIONS[operation].verb}{on}. {remedy}"
     )

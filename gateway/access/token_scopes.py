@@ -3,12 +3,13 @@
 A scope groups rights that only make sense together: a program that reads has to find its topic.
 """
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from gateway.access.grants import ANY, FULL_ADMIN, Grant
+from gateway.access.grants import ANY, FULL_ADMIN, MAX_PATTERN_CHARS, Grant
 from gateway.access.operations import Kind, Operation
 
 
@@ -89,6 +90,15 @@ def grants_of(scope: Scope, pattern: str = ANY, *, cluster: str = ANY) -> tuple[
         Grant(operation=operation, cluster=cluster, kind=row.kind, pattern=pattern)
         for operation in row.operations
     )
+
+
+def option_of(operation: Operation, kind: Kind, name: str) -> str:
+    """Return the option of `./samsa tokens create` that gives a right on a name, for a shell."""
+    for scope in NAMED:
+        row = SCOPES[scope]
+        if row.kind is kind and operation in row.operations and name:
+            return f"--{scope.value} {shlex.quote(name[:MAX_PATTERN_CHARS])}"
+    return f"--{Scope.ADMIN.value}"
 
 
 def together(grants: Iterable[Grant]) -> tuple[Grant, ...]:

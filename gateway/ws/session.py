@@ -458,6 +458,7 @@ class Session:
             raise refused
 
     def _refusal_to_go_on(self, subscription: Subscription) -> ApiError | None:
+        assert self._caller is not None, "nobody is let in without a name"
         if subscription.group is not None:
             refused = self._refusal(Operation.RESET_GROUPS, [subscription.group], Kind.GROUP)
             if refused is not None:
@@ -466,7 +467,7 @@ class Session:
             return ApiError(
                 Code.NOT_ALLOWED,
                 f"{subscription.pattern.text!r} means topics whose payloads you may read, and there"
-                " are none: an admin can give you the right on the Users page",
+                f" are none: {self._caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
             )
         return self._refusal(Operation.READ_PAYLOADS, subscription.topics)
 

@@ -38,7 +38,7 @@ def refusal(author: By, config: dict[str, str], name: str = "a") -> str:
 def test_an_operator_refers_to_no_secret_without_a_right_on_it() -> None:
     assert (
         "Invalid value for configuration connection.password: you may not use secret shop, and"
-        " this value names it: have an admin give you the right use-secrets on it, or name another"
+        " this value names it: have an admin give you that right on the Users page, or name another"
         " one"
     ) in refusal(OLGA, WITH_SECRET)
 

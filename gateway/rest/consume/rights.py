@@ -28,6 +28,6 @@ def readable(call: Call, pattern: TopicPattern) -> Names:
         raise ApiError(
             Code.NOT_ALLOWED,
             f"topic_pattern {pattern.text!r} means topics whose payloads you may read, and there"
-            " are none: an admin can give you the right on the Users page",
+            f" are none: {call.caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
         )
     return found

@@ -163,7 +163,7 @@ class Room:
         """Return the workers that may have a consumer which is not here."""
         others = self._passing.others()
         first = names.owner_in(group, name)
-        if first in others:
+        if first is not None and first in others:
             # The others come next: it may have been deleted there, and created again elsewhere.
             return [first, *(other for other in others if other != first)]
         owner = await self._worker.shared.owner_of(CLAIMS, claim_of(group, name))
