@@ -20,7 +20,7 @@ from gateway.dispatch import Dispatch, is_below, is_own
 from gateway.forwarding import Forwarded
 from gateway.health import Application, Door, Scope
 from gateway.host_names import Request
-from gateway.rest import mounts, process
+from gateway.rest import mounts, process, root
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
 from gateway.shared.link import BadAddress, address_of
@@ -107,7 +107,8 @@ class Program:
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
         dispatch = Dispatch(
-            {description.PATH: description.application} | (_console() if is_web else {}),
+            {description.PATH: description.application}
+            | (_console() if is_web else {root.PATH: root.application}),
             calls=calls,
             callers=self._worker.callers,
             budget=self._worker.incoming,

@@ -16,7 +16,7 @@ from gateway.rest.codes import ApiError, Code
 def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 - given by Django
     """Answer 405 if another method is served beside Django, and 404 otherwise."""
     if methods := process.methods_at(request.path):
-        return not_allowed(request, methods)
+        return not_allowed(request, [*methods, "OPTIONS"])
     return answered(
         ApiError(
             Code.NOT_FOUND,
@@ -27,6 +27,9 @@ def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpRes
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
+    """Answer 405; but OPTIONS with the methods, if it is one of them."""
+    if request.method == "OPTIONS" and request.method in methods:
+        return HttpResponse(headers={"Allow": ", ".join(methods)}, content_type=JSON)
     answer = answered(
         ApiError(
             Code.METHOD_NOT_ALLOWED,

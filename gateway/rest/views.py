@@ -32,7 +32,7 @@ from gateway.rest.process import methods_at, worker
 from gateway.rest.traffic import STRANGERS
 from gateway.rest.worker import CLIENT_ID, Worker
 
-METHODS: Final = ["get", "head", "post", "put", "patch", "delete"]
+METHODS: Final = ["get", "head", "post", "put", "patch", "delete", "options"]
 NOT_LET_IN: Final = frozenset({Code.NOT_AUTHENTICATED.status, Code.TOO_MANY.status})
 SEGMENT: Final = re.compile(r"\{(\w+)\}")
 
@@ -71,6 +71,10 @@ class ApiView(APIView):
         if any("\0" in str(name) for name in kwargs.values()):
             raise ApiError(Code.BAD_REQUEST, "no name holds a NUL: leave %00 out of the address")
 
+    def options(self, request: Request, *args: object, **kwargs: object) -> Response:  # type: ignore[override]  # noqa: ARG002 - as the framework has it
+        """Answer with the methods of the address."""
+        return Response()
+
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handler
 
@@ -78,7 +82,7 @@ class ApiView(APIView):
         self, request: Request, response: Response, *args: object, **kwargs: object
     ) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
-        if answer.status_code == Code.METHOD_NOT_ALLOWED.status:
+        if answer.status_code == Code.METHOD_NOT_ALLOWED.status or request.method == "OPTIONS":
             # Some methods of a path, such as produce, are served beside Django.
             methods = [*self.allowed_methods, *methods_at(request.path)]
             answer["Allow"] = ", ".join(methods)

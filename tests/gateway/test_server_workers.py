@@ -60,6 +60,10 @@ def test_what_nobody_serves_is_told_as_every_error_is(home: Cluster) -> None:
     assert b"/nothing/a%2Fb" in at_gateway[2]
 
 
+def test_the_gateways_own_address_answers_a_probe_without_a_token(home: Cluster) -> None:
+    assert answer(home.gateway, "/") == (200, "application/vnd.kafka.v2+json", b"{}")
+
+
 def test_each_worker_is_asked_on_a_socket_that_is_nobody_elses(home: Cluster) -> None:
     sockets = [home.folder / "run" / f"{name}.sock" for name in ("gateway-1", "gateway-2", "web")]
 

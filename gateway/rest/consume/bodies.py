@@ -11,7 +11,7 @@ from gateway.rest import bodies
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import names
-from gateway.rest.produce.formats import milliseconds
+from gateway.rest.produce.formats import milliseconds, whole
 from gateway.rest.records.question import Format
 
 T = TypeVar("T")
@@ -64,17 +64,21 @@ def body_of(call: Call, text: bytes) -> Mapping[str, Any]:
 def draft_of(body: Mapping[str, Any]) -> Draft:
     readers: Mapping[str, tuple[str, Callable[[str, object], object]]] = {
         "name": ("name", _name),
+        # Older names of the published interface; of both, the later line wins.
+        "id": ("name", _name),
         "format": ("form", _format),
         "auto.offset.reset": ("reset", _reset),
         "auto.commit.enable": ("commits_itself", _boolean),
+        "responseMinBytes": ("min_bytes", _min_bytes),
         "fetch.min.bytes": ("min_bytes", _min_bytes),
+        "requestWaitMs": ("wait_ms", _wait_ms),
         "consumer.request.timeout.ms": ("wait_ms", _wait_ms),
     }
     _only(body, readers)
     found = {
-        readers[key][0]: readers[key][1](key, value)
-        for key, value in body.items()
-        if value is not None
+        field: read(key, body[key])
+        for key, (field, read) in readers.items()
+        if body.get(key) is not None
     }
     return Draft(**found)  # type: ignore[arg-type]  # each reader returns what its field is
 
@@ -83,8 +87,14 @@ def subscription_of(body: Mapping[str, Any]) -> Subscription | TopicPattern:
     """Return topics or a pattern; exactly one must be given."""
     _only(body, ("topics", "topic_pattern"))
     topics, pattern = body.get("topics"), body.get("topic_pattern")
-    if (topics is None) == (pattern is None):
-        raise unprocessable("the body names both or neither: give topics, or topic_pattern")
+    if topics is not None and pattern is not None:
+        raise ApiError(
+            Code.ILLEGAL_STATE,
+            "Illegal state: Subscription to topics, partitions and pattern are mutually exclusive:"
+            " the body has topics and topic_pattern; leave one of them out",
+        )
+    if topics is None and pattern is None:
+        raise unprocessable("the body names no topic: give topics, or topic_pattern")
     if pattern is not None:
         if not isinstance(pattern, str):
             raise unprocessable(f"topic_pattern is {shown(pattern)}: give an expression, as ord.*")
@@ -154,23 +164,18 @@ def _place(each: object, key: str) -> Place:
     topic, partition = (
         (each.get("topic"), each.get("partition")) if isinstance(each, dict) else (None, None)
     )
-    if not isinstance(topic, str) or not topic or not _is_whole(partition, MAX_PARTITION):
+    number = whole(partition, MAX_PARTITION)
+    if not isinstance(topic, str) or not topic or number is None:
         raise unprocessable(f"{key} has {shown(each)}: name a topic and the number of a partition")
-    assert isinstance(partition, int), "just looked at"
-    return Place(topic=topic, partition=partition)
+    return Place(topic=topic, partition=number)
 
 
 def _offset(each: Mapping[str, Any]) -> int:
-    offset = each.get("offset")
     # One below the largest, because the next offset is committed.
-    if not _is_whole(offset, MAX_OFFSET - 1):
-        raise unprocessable(f"offset is {shown(offset)}: give a number from 0 on")
-    assert isinstance(offset, int), "just looked at"
+    offset = whole(each.get("offset"), MAX_OFFSET - 1)
+    if offset is None:
+        raise unprocessable(f"offset is {shown(each.get('offset'))}: give a number from 0 on")
     return offset
-
-
-def _is_whole(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _name(key: str, value: object) -> str:

@@ -15,7 +15,7 @@ from gateway.rest.mounts import V2, V3, Door
 from gateway.rest.openapi.document import document
 from gateway.rest.unknown import not_allowed
 
-METHODS: Final = ("GET", "HEAD")
+METHODS: Final = ("GET", "HEAD", "OPTIONS")
 FILE: Final = "openapi.json"
 
 
@@ -23,7 +23,7 @@ FILE: Final = "openapi.json"
 @public
 def serve(request: HttpRequest) -> HttpResponse:
     """Answer with the description, using the prefix of the request."""
-    if request.method not in METHODS:
+    if request.method not in METHODS[:2]:
         return not_allowed(request, METHODS)
     prefix = request.path.removesuffix(f"/{FILE}")
     return HttpResponse(_made(prefix if prefix in V3 else V3[0]), content_type=JSON)

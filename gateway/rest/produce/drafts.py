@@ -7,13 +7,23 @@ import msgspec
 
 from gateway.kafka.values import NewRecord
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.produce.formats import Format, binary, decoded, format_of, milliseconds, refused
+from gateway.rest.produce.formats import (
+    SHOWN,
+    Format,
+    binary,
+    decoded,
+    format_of,
+    milliseconds,
+    refused,
+    whole,
+    why_no_json,
+)
 from gateway.rest.produce.splitter import Malformed
 
 T = TypeVar("T")
 # More headers than applications use; each is an object in memory.
 MAX_HEADERS: Final = 1_000
-Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+MAX_PARTITION: Final = 2**31 - 1
 
 
 class Datum(msgspec.Struct, forbid_unknown_fields=True):
@@ -23,8 +33,8 @@ class Datum(msgspec.Struct, forbid_unknown_fields=True):
     type: str | None = None
     subject: str | None = None
     subject_name_strategy: str | None = None
-    schema_id: int | None = None
-    schema_version: int | None = None
+    schema_id: int | str | None = None
+    schema_version: int | str | None = None
     schema: str | None = None
 
 
@@ -34,7 +44,7 @@ class HeaderIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RecordIn(msgspec.Struct, forbid_unknown_fields=True):
-    partition_id: Partition | None = None
+    partition_id: int | str | None = None
     headers: Annotated[list[HeaderIn], msgspec.Meta(max_length=MAX_HEADERS)] | None = None
     key: Datum | None = None
     value: Datum | None = None
@@ -78,7 +88,7 @@ def parsed(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
     except msgspec.ValidationError as error:
         raise refused(f"{error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"a record is not JSON in UTF-8: {error}") from None
+        raise Malformed(f"a record is not JSON in UTF-8: {why_no_json(text, error)}") from None
 
 
 def draft_of(given: RecordIn) -> Draft:
@@ -88,7 +98,7 @@ def draft_of(given: RecordIn) -> Draft:
         value=value,
         key=key,
         headers=tuple((header.name, _header(header)) for header in given.headers or ()),
-        partition=given.partition_id,
+        partition=partition_of(given.partition_id, "partition_id"),
         timestamp_ms=None if given.timestamp is None else milliseconds(given.timestamp),
     )
     return Draft(
@@ -96,6 +106,14 @@ def draft_of(given: RecordIn) -> Draft:
         None if key_format is None else (key_format, len(key or b"")),
         None if value_format is None else (value_format, len(value or b"")),
     )
+
+
+def partition_of(given: int | str | None, field: str) -> int | None:
+    """Return the number of a partition, which may be written as text."""
+    found = whole(given, MAX_PARTITION)
+    if found is None and given is not None:
+        raise refused(f"{field} is {given!r:.{SHOWN}}: give a number from 0 to {MAX_PARTITION}")
+    return found
 
 
 def _datum(given: Datum | None, field: str) -> tuple[Format | None, bytes | None]:

@@ -29,6 +29,15 @@ RFC_3339: Final = re.compile(
 )
 EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 SHOWN: Final = 80
+# A whole number as text, as Java programs send it.
+DIGITS: Final = re.compile(r"\+?[0-9]{1,19}")
+# Escapes of surrogates: whole pairs, and halves.
+SURROGATES: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+HALF_CHARS: Final = 6
+# How much of a body is searched for the cause of an error.
+SEARCHED_BYTES: Final = 1024 * 1024
 
 
 def refused(what: str) -> ApiError:
@@ -53,6 +62,26 @@ def format_of(name: str | None, field: str) -> Format:
         return Format(name)
     except ValueError:
         raise refused(f"{field}.type is {name[:SHOWN]!r}: say BINARY, STRING or JSON") from None
+
+
+def whole(given: object, most: int) -> int | None:
+    """Return a number from 0 to `most`, which may be written as text; None for anything else."""
+    if isinstance(given, str) and DIGITS.fullmatch(given):
+        given = int(given)
+    is_whole = isinstance(given, int) and not isinstance(given, bool)
+    return given if is_whole and 0 <= given <= most else None  # type: ignore[operator,return-value]
+
+
+def why_no_json(text: bytes, error: Exception) -> str:
+    """Return what is wrong with a text that a decoder refuses."""
+    found = SURROGATES.finditer(text[:SEARCHED_BYTES])
+    half = next((one[0] for one in found if len(one[0]) == HALF_CHARS), None)
+    if half is None:
+        return str(error)
+    return (
+        f"{half.decode()} is half of a surrogate pair, which UTF-8 cannot express: escape both"
+        " halves, or send the character itself"
+    )
 
 
 def decoded(data: msgspec.Raw, form: Format, field: str) -> bytes | None:

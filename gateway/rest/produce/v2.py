@@ -10,8 +10,7 @@ from gateway.kafka.values import Delivered, NewRecord
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk, Outcome
-from gateway.rest.produce.drafts import Partition
-from gateway.rest.produce.formats import Format, decoded
+from gateway.rest.produce.formats import SHOWN, Format, decoded, whole, why_no_json
 from gateway.rest.produce.receipts import api_error
 
 V2: Final = "application/vnd.kafka.v2+json"
@@ -27,20 +26,21 @@ OF_REGISTRY: Final = frozenset(
 )
 # Records of one call: each takes memory until all are written.
 MAX_RECORDS: Final = 10_000
+MAX_NUMBER: Final = 2**31 - 1
 
 
 class RecordIn(msgspec.Struct, forbid_unknown_fields=True):
     value: msgspec.Raw = msgspec.Raw()
     key: msgspec.Raw = msgspec.Raw()
-    partition: Partition | None = None
+    partition: int | str | None = None
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     records: Annotated[list[RecordIn], msgspec.Meta(min_length=1, max_length=MAX_RECORDS)]
     key_schema: str | None = None
-    key_schema_id: int | None = None
+    key_schema_id: int | str | None = None
     value_schema: str | None = None
-    value_schema_id: int | None = None
+    value_schema_id: int | str | None = None
 
 
 BODIES: Final = msgspec.json.Decoder(Body)
@@ -65,7 +65,10 @@ async def _produce(call: Call, desk: Desk) -> None:
         body = parsed(text)
         if given in OF_REGISTRY:
             raise without_registry(body)
-        records = records_of(body, EMBEDDED[given], partition)
+        try:
+            records = records_of(body, EMBEDDED[given], partition)
+        except ApiError as error:
+            raise hinted(error, given) from None
         await desk.admit(call, records)
         # Send in turn, so that records are written in their order; results come together.
         sent = [await sent_record(call, desk, topic, record) for record in records]
@@ -76,6 +79,17 @@ async def _produce(call: Call, desk: Desk) -> None:
         offsets.append(shown(record, told))
     answer = {"offsets": offsets, "key_schema_id": None, "value_schema_id": None}
     await call.answer(200, answer, content_type=V2)
+
+
+def hinted(error: ApiError, given: str) -> ApiError:
+    """Return an error about data that is no base64 with the cause of most: a missing format."""
+    if error.code is not Code.BAD_PAYLOAD or "json.v2" in given or "binary.v2" in given:
+        return error
+    return ApiError(
+        error.code,
+        f"{error.message}; with {given} keys and values are base64: for JSON send Content-Type:"
+        " application/vnd.kafka.json.v2+json",
+    )
 
 
 def partition_of(call: Call) -> int | None:
@@ -91,11 +105,28 @@ def partition_of(call: Call) -> int | None:
 def parsed(text: bytes) -> Body:
     try:
         text.decode()
-        return BODIES.decode(text)
+        body = BODIES.decode(text)
     except msgspec.ValidationError as error:
         raise ApiError(Code.UNPROCESSABLE, f"the body is no list of records: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(Code.BAD_REQUEST, f"the body is not JSON in UTF-8: {error}") from None
+        why = why_no_json(text, error)
+        raise ApiError(Code.BAD_REQUEST, f"the body is not JSON in UTF-8: {why}") from None
+    number_in(body.key_schema_id, "key_schema_id")
+    number_in(body.value_schema_id, "value_schema_id")
+    return body
+
+
+def number_in(given: int | str | None, field: str) -> int | None:
+    """Return a number of a body, which may be written as text."""
+    if given is None:
+        return None
+    found = whole(given, MAX_NUMBER)
+    if found is None:
+        raise ApiError(
+            Code.UNPROCESSABLE,
+            f"{field} is {given!r:.{SHOWN}}: give a number from 0 to {MAX_NUMBER}",
+        )
+    return found
 
 
 def without_registry(body: Body) -> ApiError:
@@ -119,17 +150,17 @@ def records_of(body: Body, form: Format, partition: int | None) -> Sequence[NewR
     found = []
     for place, record in enumerate(body.records):
         field = f"records[{place}]"
-        if partition is not None and record.partition not in {None, partition}:
+        own = number_in(record.partition, f"{field}.partition")
+        if partition is not None and own not in {None, partition}:
             raise ApiError(
                 Code.UNPROCESSABLE,
-                f"{field}.partition is {record.partition} and the address says {partition}: "
-                "leave it out",
+                f"{field}.partition is {own} and the address says {partition}: leave it out",
             )
         found.append(
             NewRecord(
                 value=decoded(record.value, form, f"{field}.value"),
                 key=decoded(record.key, form, f"{field}.key"),
-                partition=record.partition if partition is None else partition,
+                partition=own if partition is None else partition,
             )
         )
     return found

@@ -295,7 +295,10 @@ def new_topic(asked: Mapping[str, Any]) -> NewTopic:
 
 
 def _assignments(given: Mapping[str, list[int]]) -> tuple[tuple[int, ...], ...]:
-    found = {number_of(partition, "partition"): tuple(on) for partition, on in given.items()}
+    found = {
+        number_of(partition, "partition", code=Code.BAD_REQUEST): tuple(on)
+        for partition, on in given.items()
+    }
     if sorted(found) != list(range(len(found))) or len(found) != len(given):
         raise ApiError(
             Code.BAD_REQUEST,

@@ -86,10 +86,10 @@ def joined(items: Iterable[Body]) -> bytes:
     return b",".join(dumped(item) for item in items)
 
 
-def number_of(text: str, what: str) -> int:
-    """Return a number in a path."""
+def number_of(text: str, what: str, *, code: Code = Code.NOT_FOUND) -> int:
+    """Return a number in a path: anything else is the address of nothing."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
-        raise ApiError(Code.BAD_REQUEST, f"{text[:40]!r} is no number of a {what}")
+        raise ApiError(code, f"{text[:40]!r} is no number of a {what}")
     return int(text)
 
 

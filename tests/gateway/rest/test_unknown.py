@@ -9,7 +9,7 @@ from gateway.rest import process
 from gateway.rest.traffic import STRANGERS
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import broker_beside
-from tests.fakes.whole_door import WholeDoor, whole_door
+from tests.fakes.whole_door import Told, WholeDoor, whole_door
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +48,11 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeDoor]:
         yield found
 
 
+def allowed(answer: Told) -> list[str]:
+    methods = answer.headers["allow"].split(", ")
+    return sorted(methods, key=lambda method: (method == "OPTIONS", method))
+
+
 @pytest.mark.parametrize(("method", "target"), ALLOWED)
 def test_a_wrong_method_is_told_with_those_that_are_taken(
     door: WholeDoor, method: str, target: str
@@ -55,7 +60,15 @@ def test_a_wrong_method_is_told_with_those_that_are_taken(
     answer = door.ask(method, target, {})
 
     assert answer.code == (405, 405)
-    assert ", ".join(sorted(answer.headers["allow"].split(", "))) == ALLOWED[method, target]
+    assert allowed(answer) == [*ALLOWED[method, target].split(", "), "OPTIONS"]
+
+
+@pytest.mark.parametrize(("method", "target"), ALLOWED)
+def test_options_names_the_methods_of_an_address(door: WholeDoor, method: str, target: str) -> None:
+    answer = door.ask("OPTIONS", target)
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert allowed(answer) == [*ALLOWED[method, target].split(", "), "OPTIONS"]
 
 
 @pytest.mark.parametrize("target", NOWHERE)

@@ -102,6 +102,9 @@ async def test_a_record_that_fails_is_told_beside_those_that_do_not(stage: Stage
         ("/topics/four", AVRO, WITH_KEY, 422, 42201),
         ("/topics/four", AVRO, WITHOUT_KEY, 408, 40801),
         ("/topics/four/partitions/1", JSON, {"records": [{"partition": 2}]}, 422, 422),
+        ("/topics/four", JSON, {"records": [{"partition": "one"}]}, 422, 422),
+        ("/topics/four", JSON, {"records": [{"partition": "2147483648"}]}, 422, 422),
+        ("/topics/four", JSON, {"records": [{"value": 1}], "value_schema_id": "x"}, 422, 422),
     ],
 )
 @on_loop
@@ -112,6 +115,37 @@ async def test_what_cannot_be_written_is_refused_as_a_whole(
 
     assert (answer.status, answer.json()["error_code"]) == (status, code)
     assert answer.headers["content-type"] == V2
+
+
+@on_loop
+async def test_numbers_may_be_written_as_texts(stage: Stage) -> None:
+    body = {"records": [{"value": 1, "partition": "2"}], "value_schema_id": "3"}
+
+    answer = await stage.door.post("/topics/four", body, content_type=JSON)
+
+    assert answer.json()["offsets"][0]["partition"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "words"),
+    [
+        (JSON, rb'{"records": [{"value": "a\ud800"}]}', "\\ud800 is half of a surrogate pair"),
+        (JSON, rb'{"records": [{"value": "\ud83d\ude00 \udc00"}]}', "\\udc00 is half"),
+        (
+            V2,
+            {"records": [{"value": {"n": 1}}]},
+            "send Content-Type: application/vnd.kafka.json.v2",
+        ),
+        ("application/json", {"records": [{"value": "hello!"}]}, "keys and values are base64"),
+    ],
+)
+@on_loop
+async def test_a_refusal_names_what_to_send_instead(
+    stage: Stage, content_type: str, body: object, words: str
+) -> None:
+    answer = await stage.door.post("/topics/four", body, content_type=content_type)
+
+    assert words in answer.json()["message"]
 
 
 @on_loop

@@ -49,6 +49,9 @@ def test_an_answer_has_the_media_type_that_was_asked_for(old: Api, media: str) -
 def test_what_is_not_there_is_told_with_the_codes_of_version_2(old: Api) -> None:
     assert old("GET", "/topics/nope").json()["error_code"] == 40401
     assert old("GET", "/topics/orders/partitions/9").json()["error_code"] == 40402
+    for address in ("/topics/orders/partitions/foo", "/topics/orders/partitions/foo/offsets"):
+        answer = old("GET", address)
+        assert (answer.status_code, answer.json()["error_code"]) == (404, 404)
     assert old("GET", "/topics", accept="image/png").json()["error_code"] == 406
     assert old("GET", "/nope").json()["error_code"] == 404
 

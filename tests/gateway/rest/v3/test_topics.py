@@ -129,13 +129,13 @@ def test_http_mistakes_have_bodies_of_the_same_form(api: Api) -> None:
     assert code(api("GET", "nothing/here")) == (404, 404)
     assert code(api("GET", "/clusters/another-one")) == (404, 404)
     assert code(api("GET", "topics/orders/partitions/9")) == (404, 40402)
-    assert code(api("GET", "topics/orders/partitions/x")) == (400, 400)
+    assert code(api("GET", "topics/orders/partitions/x")) == (404, 404)
     assert code(api("GET", "topics/a%00b")) == (400, 400)
     assert code(api("GET", "topics/orders/partitions/0/reassignment")) == (404, 404)
 
 
 def test_allowed_methods_are_told(api: Api) -> None:
-    assert api("PUT", "topics", {})["Allow"] == "GET, HEAD, POST"
+    assert api("PUT", "topics", {})["Allow"] == "GET, HEAD, POST, OPTIONS"
 
 
 def test_operations_are_told_to_who_asks(api: Api) -> None:
