@@ -8,7 +8,7 @@ not committed. It abstains where both answers can be defended.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 from typing import Final
 
 from gateway.kafka.values import Place
@@ -23,7 +23,7 @@ BEHIND_S: Final = 360.0
 BEHIND_SLOWLY_S: Final = 600.0
 REWOUND_S: Final = 300.0
 ARRIVALS_S: Final = 240.0
-MINUTE_S: Final = 60.0
+RATES_S: Final = (20.0, 60.0)
 MEMORY_S: Final = 900.0
 # The sign of a problem, for as long as it may still pass: the judge abstains.
 SIGN_S: Final = 60.0
@@ -105,16 +105,19 @@ def remembered(looks: Looks, look: Look) -> list[Look]:
 
 
 def arrivals_of(looks: Looks) -> dict[str, tuple[float, float]]:
-    """Return the lowest and highest rate a minute had of late, of each topic that was seen."""
+    """Return the lowest and highest rate of late, of each topic that was seen.
+
+    Of minutes, and of shorter times, since a page may follow a rate that has just changed.
+    """
     recent = _window(looks, ARRIVALS_S)
     if recent is None:
         return {}
     found: dict[str, list[float]] = {}
-    for last in recent:
-        minute = [one for one in recent if last.at_s - MINUTE_S <= one.at_s <= last.at_s]
-        if last.at_s - minute[0].at_s >= MINUTE_S * (1 - UNSEEN_SHARE):
+    for last, seconds in product(recent, RATES_S):
+        some = [one for one in recent if last.at_s - seconds <= one.at_s <= last.at_s]
+        if last.at_s - some[0].at_s >= seconds * (1 - UNSEEN_SHARE):
             for topic in {place.topic for place in last.spots}:
-                found.setdefault(topic, []).append(_arrivals(minute, topic))
+                found.setdefault(topic, []).append(_arrivals(some, topic))
     return {topic: (min(rates), max(rates)) for topic, rates in found.items()}
 
 

@@ -126,3 +126,20 @@ def test_arrivals_are_the_range_of_the_last_minutes() -> None:
 
     assert arrivals_of(looks) == {"orders": (0.0, 6.0)}
     assert arrivals_of(looks[:10]) == {}
+
+
+def test_arrivals_follow_a_rate_that_has_just_changed() -> None:
+    looks = [
+        Look(
+            at_s=at_s,
+            members=ONE,
+            spots={
+                PLACES[0]: Spot(
+                    committed=0, start=0, end=60 * at_s - 50 * max(0, at_s - 370), is_owned=True
+                )
+            },
+        )
+        for at_s in range(0, 401, EVERY_S)
+    ]
+
+    assert arrivals_of(looks) == {"orders": (10.0, 60.0)}

@@ -3,12 +3,16 @@
 import json
 import struct
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from brokers.cluster.topic_configs import check, check_together
 from brokers.cluster.topic_names import check_topic_name
+from cli import demo
 from cli.demo_scenes import AUDIENCES, FIRST_ORDER, PREFIX, SCENES, Scene, bursts, order, wave
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure, failure
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.topic)
@@ -52,3 +56,24 @@ def test_an_order_has_an_id_that_no_float_holds() -> None:
 
     assert (first, second) == (FIRST_ORDER, FIRST_ORDER + 1)
     assert struct.pack(">d", first) == struct.pack(">d", FIRST_ORDER - 1)
+
+
+def test_demo_of_a_cluster_that_stays_away_makes_no_client_and_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+
+    def no_cluster(_connection: Connection) -> object:
+        raise failure("_TRANSPORT", "cluster 127.0.0.1:1")
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr(demo, "Admin", no_cluster)
+    monkeypatch.setattr(demo, "playing", None)
+    monkeypatch.setattr(demo, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+
+    with pytest.raises(KafkaFailure):
+        demo.run(Connection(bootstrap="127.0.0.1:1"), None)
+
+    assert demo.GIVE_UP_S < clock[0] <= demo.GIVE_UP_S + 2 * demo.AGAIN_S
