@@ -5,7 +5,7 @@ cluster validates it first, so a plan that is shown would be accepted.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import click
 from cli.bootstrap import split_pair
 from cli.output import Column, say, show_table
 from gateway.kafka.admin import Admin
-from gateway.kafka.values import ConfigEdit, EditKind, ResourceKind
+from gateway.kafka.values import Config, ConfigEdit, EditKind, ResourceKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,19 @@ def after_edit(before: str | None, edit: ConfigEdit) -> str | None:
     if edit.kind is EditKind.APPEND:
         return ",".join([*items, *(item for item in named if item not in items)])
     return ",".join(item for item in items if item not in named)
+
+
+def warn_of_unknown(configs: Iterable[Config], edits: Sequence[ConfigEdit]) -> None:
+    """Write a warning beside the output of a change that set unknown configs of brokers."""
+    named = {edit.key for edit in edits}
+    # A broker shows them without a value, because it cannot know which are secrets.
+    for config in configs:
+        if config.key in named and config.is_sensitive and config.value is None:
+            say(
+                f"warning: brokers do not know {config.key}, so it has no effect; they keep it, as "
+                "Kafka does. Check its spelling, or delete it.",
+                to_stderr=True,
+            )
 
 
 def show_plan(plan: Sequence[Step], *, is_dry_run: bool) -> None:

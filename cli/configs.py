@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cli.bootstrap import reaches_cluster
-from cli.config_edits import checked_edits, edit_options, show_plan
+from cli.config_edits import checked_edits, edit_options, show_plan, warn_of_unknown
 from cli.durability import warn_of_lone_copy
 from cli.output import Column, Form, output_option, say, show_json, show_table
 from cli.topics import dry_run_option
@@ -13,6 +13,9 @@ from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
 from gateway.kafka.values import Config, ConfigEdit, ResourceKind
+
+# A broker's name; all brokers have none.
+ALL_BROKERS = ""
 
 kind_argument = click.argument("kind", type=click.Choice([kind.value for kind in ResourceKind]))
 
@@ -70,7 +73,8 @@ def describe(
             ],
         )
     else:
-        say(f"Nothing is set for {kind} {name}; --all shows the defaults.")
+        whose = f"{kind} {name}" if name != ALL_BROKERS else "all brokers"
+        say(f"Nothing is set for {whose}; --all shows the defaults.")
 
 
 @configs.command(
@@ -91,7 +95,10 @@ def alter(
     is_dry_run: bool,
     form: Form,
 ) -> None:
-    """Change configs of a topic or a broker; the others stay as they are."""
+    """Change configs of a topic or a broker; the others stay as they are.
+
+    The NAME '' stands for all brokers: ./samsa configs alter broker '' --set num.partitions=3
+    """
     if not edits:
         raise click.UsageError("nothing to change: give --set, --delete, --append or --subtract")
     admin, resource = Admin(connection), ResourceKind(kind)
@@ -100,6 +107,8 @@ def alter(
         admin.alter_configs(resource, name, edits)
         if resource is ResourceKind.TOPIC:
             warn_of_lone_copy(admin.describe([name])[0], admin.configs(resource, name))
+        else:
+            warn_of_unknown(admin.configs(resource, name), edits)
     if form is Form.JSON:
         steps = [step.json() for step in plan]
         show_json({"kind": kind, "name": name, "configs": steps, "dry_run": is_dry_run})

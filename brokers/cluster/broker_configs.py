@@ -1,15 +1,15 @@
 """Defines the configuration keys of brokers, and which can be set while they run.
 
 The keys that topics fall back to are derived from the topics' table, so each can be set where the
-topic's key has its effect. Everything else is given at the start of a broker and shown read-only;
-only keys that have a meaning in this server are listed.
+topic's key has its effect. Most others are given at the start of a broker and shown read-only; of
+Kafka's keys only those with a meaning in this server are listed, and those in `idle_configs`.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from brokers.cluster import topic_configs
+from brokers.cluster import foreign_configs, idle_configs, topic_configs
 from brokers.cluster.config_values import (
     LIVE,
     ConfigRow,
@@ -27,6 +27,7 @@ NUM_PARTITIONS: Final = "num.partitions"
 DEFAULT_REPLICATION_FACTOR: Final = "default.replication.factor"
 CLEANER_ENABLE: Final = "log.cleaner.enable"
 CLEANER_BACKOFF_MS: Final = "log.cleaner.backoff.ms"
+RETENTION_CHECK_MS: Final = "log.retention.check.interval.ms"
 # Keys that decide for the whole cluster and cannot differ by broker: set for the empty name.
 CLUSTER_WIDE: Final = frozenset({NUM_PARTITIONS, DEFAULT_REPLICATION_FACTOR})
 
@@ -54,8 +55,6 @@ _STATIC: Final = (
     ("listeners", _STRING, None, "The addresses that this broker listens on."),
     ("log.dir", _STRING, None, "The folder of this broker's logs."),
     ("log.dirs", _LIST, None, "The folders of this broker's logs; it has one."),
-    ("max.connections", _INT, "2147483647", "The most connections at a time."),
-    ("max.connections.per.ip", _INT, "2147483647", "The most connections from one address."),
     ("max.incremental.fetch.session.cache.slots", _INT, "1000",
      "The most fetch sessions that are remembered."),
     ("node.id", _INT, None, "This broker's number."),
@@ -110,11 +109,19 @@ _GROUPS: Final = (
     ("offsets.topic.segment.bytes", _INT, "104857600", topic_configs.ROWS["segment.bytes"].rule,
      "The size of that topic's segments."),
 )
-# Of a broker's compaction; keys that topics may set for themselves are derived. Read-only.
-_CLEANER: Final = (
+# Of a broker's chores; keys that topics may set for themselves are derived. Read-only.
+_CHORES: Final = (
+    (CLEANER_ENABLE, _BOOLEAN, "true", None, "Whether compacted topics are compacted here."),
+    (RETENTION_CHECK_MS, _LONG, "300000", _POSITIVE,
+     "How often logs are searched for segments that are too old or too many."),
+)
+# Settable while brokers run, for one or for all.
+_LIVE: Final = (
     (CLEANER_BACKOFF_MS, _LONG, "15000", _ANY_TIME,
      "How long the cleaner waits when there is nothing to compact."),
-    (CLEANER_ENABLE, _BOOLEAN, "true", None, "Whether compacted topics are compacted here."),
+    ("max.connections", _INT, "2147483647", _POSITIVE, "The most connections at a time."),
+    ("max.connections.per.ip", _INT, "2147483647", _POSITIVE,
+     "The most connections from one address."),
 )
 # Settable for all brokers at once.
 _WIDE: Final = (
@@ -167,10 +174,15 @@ def _lowered(sentence: str) -> str:
 def _rows() -> Iterator[ConfigRow]:
     yield from _derived()
     yield from _WIDE
+    yield from idle_configs.ROWS
     for key, kind, default, sentence in _STATIC:
         yield ConfigRow(key=key, type=kind, default=default, sentence=sentence)
-    for key, kind, default, rule, sentence in (*_GROUPS, *_CLEANER):
+    for key, kind, default, rule, sentence in (*_GROUPS, *_CHORES):
         yield ConfigRow(key=key, type=kind, default=default, rule=rule, sentence=sentence)
+    for key, kind, default, rule, sentence in _LIVE:
+        yield ConfigRow(
+            key=key, type=kind, default=default, rule=rule, sentence=sentence, is_dynamic=True
+        )
 
 
 ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType(
@@ -181,15 +193,19 @@ ROWS: Final[Mapping[str, ConfigRow]] = MappingProxyType(
 def check(key: str, value: str, *, is_default: bool) -> None:
     """Refuse a key or value that cannot be set at run time. `is_default`: for all brokers at once.
 
+    Unknown keys are accepted, as in Kafka; see `foreign_configs`.
     Kafka refuses a broker's configuration as INVALID_REQUEST, where a topic's is INVALID_CONFIG.
     """
     row = ROWS.get(key)
     if row is None:
-        raise _invalid(f"Unknown broker config name: {key[:_SHOWN]}")
+        refused = foreign_configs.wrong(key, value)
+        if refused is not None:
+            raise _invalid(refused)
+        return
     wrong = row.wrong(value)
     if wrong is not None:
         raise _invalid(f"{key}: {value[:_SHOWN]!r} {wrong}")
-    if row.effect != LIVE:
+    if row.effect != LIVE and not row.is_idle:
         if row.is_default(value):
             return
         raise _invalid(
@@ -202,6 +218,16 @@ def check(key: str, value: str, *, is_default: bool) -> None:
         )
     if key in CLUSTER_WIDE and not is_default:
         raise _invalid(f"{key} holds for the whole cluster: set it on the broker of empty name")
+
+
+def check_together(configs: Mapping[str, str]) -> None:
+    """Refuse more unknown keys of one resource than are kept."""
+    unknown = sum(key not in ROWS for key in configs)
+    if unknown > foreign_configs.MAX_UNKNOWN:
+        raise _invalid(
+            f"{unknown} unknown configs would be set, {foreign_configs.MAX_UNKNOWN} are kept; "
+            "delete some of them"
+        )
 
 
 def defaults(

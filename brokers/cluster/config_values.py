@@ -68,6 +68,8 @@ class ConfigRow:
     rule: Rule | None = None
     # LIVE, or the reason why only the default is accepted.
     effect: str = LIVE
+    # Every valid value is accepted although none has an effect.
+    is_idle: bool = False
     # Of a topic's key: the broker's keys behind it, the strongest first.
     synonyms: tuple[Synonym, ...] = ()
     # Of a broker's key: it can be set while brokers run.

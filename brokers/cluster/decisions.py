@@ -369,6 +369,8 @@ def _alter_configs(view: View, action: AlterConfigs) -> Decision:
             _check_config(action, edit.key, value)
     if action.resource_type is ResourceType.TOPIC:
         topic_configs.check_together(after)
+    else:
+        broker_configs.check_together(after)
     _check_resource_exists(view, action)
     if after == dict(before):
         return Decision()

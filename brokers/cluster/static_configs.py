@@ -19,14 +19,12 @@ _NOT_SERVED: Final = "this release has no use for it"
 _BY_ADDRESS: Final = "the addresses follow from --bind, --port and --advertise"
 _BY_CLUSTER: Final = "the cluster gives each broker its id"
 _BY_HOME: Final = "the Nth broker of a home keeps its logs in data/broker-N there"
-_WHILE_RUNNING: Final = "it holds for the whole cluster; set it on all brokers while they run"
 # Why a broker uses other settings in place of these.
 _DECIDED: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("advertised.listeners", "listeners"), _BY_ADDRESS),
         **dict.fromkeys(("broker.id", "node.id"), _BY_CLUSTER),
         **dict.fromkeys(("log.dir", "log.dirs"), _BY_HOME),
-        **dict.fromkeys(broker_configs.CLUSTER_WIDE, _WHILE_RUNNING),
         **dict.fromkeys(
             (
                 "authorizer.class.name",
@@ -64,7 +62,7 @@ def wrong(key: str, text: str, numbers: Mapping[str, int]) -> str | None:
     if row is not None:
         if reason is None and row.effect != LIVE:
             reason = row.effect
-        if row.is_default(text):
+        if row.is_default(text) or row.is_idle:
             reason = None
     if reason is not None:
         return f"{key}={text[:_SHOWN]} would have no effect: {reason}"

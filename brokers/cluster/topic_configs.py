@@ -53,6 +53,18 @@ _NO_TIERS: Final = "tiered storage is not part of this release"
 _NO_REPLICAS: Final = "replication is not part of this release"
 
 
+# Keys that fall back to no broker's key.
+_OF_TOPICS_ONLY: Final = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+    }
+)
+
+
 def _row(
     key: str,
     kind: ConfigType,
@@ -69,7 +81,7 @@ def _row(
         rule=rule,
         effect=effect,
         sentence=sentence,
-        synonyms=synonyms or (Synonym(key=f"log.{key}"),),
+        synonyms=() if key in _OF_TOPICS_ONLY else synonyms or (Synonym(key=f"log.{key}"),),
         is_hidden=key in {"samsa.durability", INTERNAL_SEGMENT_BYTES},
     )
 
@@ -116,16 +128,14 @@ _TABLE: Final = (
          "After so much time the log is flushed, where durability is replicated.",
          Synonym(key="log.flush.interval.ms"), _fixed("log.flush.scheduler.interval.ms")),
     _row("follower.replication.throttled.replicas", _LIST, "", throttled_replicas, _NO_REPLICAS,
-         "The replicas whose fetching is throttled, as partition:broker, or * for all.",
-         Synonym(key="follower.replication.throttled.replicas")),
+         "The replicas whose fetching is throttled, as partition:broker, or * for all."),
     _row("index.interval.bytes", _INT, "4096", at_least(0), LIVE,
          "About how many bytes of the log lie between two entries of its indexes."),
     _row(INTERNAL_SEGMENT_BYTES, _INT, None, at_least(61), LIVE,
          "In tests, segment.bytes below its lowest value; room for one batch header at least.",
          _fixed(INTERNAL_SEGMENT_BYTES)),
     _row("leader.replication.throttled.replicas", _LIST, "", throttled_replicas, _NO_REPLICAS,
-         "The replicas whose serving is throttled, as partition:broker, or * for all.",
-         Synonym(key="leader.replication.throttled.replicas")),
+         "The replicas whose serving is throttled, as partition:broker, or * for all."),
     _row("local.retention.bytes", _LONG, "-2", at_least(-2), _NO_TIERS,
          "How much of a tiered partition stays on the broker; -2 follows retention.bytes."),
     _row("local.retention.ms", _LONG, "-2", at_least(-2), _NO_TIERS,

@@ -73,7 +73,7 @@ class Compactor:
         self._clock = clock
         self._run_worker = run_worker
         self._counts = counts
-        self._backoff_seconds = max(backoff_seconds, LEAST_BACKOFF_SECONDS)
+        self.backoff_seconds = backoff_seconds
         self._failures: dict[Partition, int] = {}
         # Consecutive failed tries of a log, for any reason: other logs go first.
         self._in_vain: dict[Partition, int] = {}
@@ -85,7 +85,7 @@ class Compactor:
     async def run(self) -> None:
         """Run until it is cancelled, or until the log dir has failed."""
         while True:
-            await asyncio.sleep(self._backoff_seconds)
+            await asyncio.sleep(max(self.backoff_seconds, LEAST_BACKOFF_SECONDS))
             try:
                 while await self.clean_next():
                     pass
@@ -217,7 +217,8 @@ class Compactor:
         self._replicas.report("log.not_cleaned", error)
         if isinstance(error, KafkaError) or (isinstance(error, WorkerFailed) and error.is_refused):
             times = min(self._in_vain.get(partition, 1), MAX_DOUBLINGS)
-            rest = min(self._backoff_seconds * 2 ** (times - 1), MAX_REST_SECONDS)
+            pause = max(self.backoff_seconds, LEAST_BACKOFF_SECONDS)
+            rest = min(pause * 2 ** (times - 1), MAX_REST_SECONDS)
             self._rests[partition] = self._clock.monotonic() + rest
             return
         failures = self._failures[partition] = self._failures.get(partition, 0) + 1

@@ -30,9 +30,11 @@ _ALL_DUE: Final = 2**63 - 1
 # Removed partitions whose files one round unlinks, so that a topic of thousands is gone in a minute
 # and other chores still run.
 MAX_PURGED: Final = 100
-# Of one round of retention, to read records whose headers may have a wrong time: a thirtieth of a
-# core. The rest of them is read, and its segments are deleted, in later rounds.
-INSPECTION_SECONDS: Final = 1.0
+# Of one round of retention, to read records whose headers may have a wrong time: a thirtieth of the
+# time to the next, and a second at least. The rest of them is read, and its segments are deleted,
+# in later rounds.
+INSPECTION_SHARE: Final = 1 / 30
+LEAST_INSPECTION_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +56,8 @@ class Intervals:
     # Folders of deleted partitions, some at a time.
     purge: float = 0.5
     unlink: float = 10.0
-    # Kafka checks every five minutes; a check costs some µs per log, and full disks wait for it.
-    retention: float = 30.0
+    # log.retention.check.interval.ms.
+    retention: float = 300.0
     checkpoint: float = 60.0
     producers: float = 600.0
 
@@ -73,6 +75,7 @@ class Housekeeping:
         self._unflushed_since: dict[Partition, tuple[int, int]] = {}
         every = intervals or Intervals()
         self._tick = every.tick
+        self._inspection_seconds = max(every.retention * INSPECTION_SHARE, LEAST_INSPECTION_SECONDS)
         self._chores: tuple[tuple[str, float, Callable[[], Awaitable[None]]], ...] = (
             ("room", every.room, self.measure_room),
             ("postponed", every.postponed, self.try_postponed),
@@ -164,7 +167,7 @@ class Housekeeping:
         """
         slices, now_ms = Slices(self._clock), self._clock.now_ms()
         partitions, first_error = list(self._replicas.partitions()), None
-        seconds_left = INSPECTION_SECONDS
+        seconds_left = self._inspection_seconds
         for partition in partitions:
             try:
                 seconds_left -= await self._inspect_ages(partition, now_ms, seconds_left, slices)

@@ -13,14 +13,14 @@ import math
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from brokers.clock import Clock
 from brokers.cluster import broker_configs
 from brokers.cluster.apply import apply
-from brokers.cluster.image import ClusterImage, Position
+from brokers.cluster.image import ClusterImage, Position, ResourceType
 from brokers.cluster.store import MetadataStore, Registered, Update
 from brokers.config import (
     CONNECTIONS_MAX_IDLE_MS,
@@ -39,7 +39,7 @@ from brokers.key_files import KeyFile
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.compactor import Compactor
 from brokers.replication.flusher import Flusher
-from brokers.replication.housekeeping import Housekeeping
+from brokers.replication.housekeeping import Housekeeping, Intervals
 from brokers.replication.log_settings import before_metadata
 from brokers.replication.replicas import Replicas
 from brokers.server.context import Context
@@ -196,7 +196,7 @@ class Broker:
         self._flusher.start()
         chores = [
             self._loop.create_task(self._dispatch.run()),
-            self._loop.create_task(Housekeeping(self.replicas, clock=self._clock).run()),
+            self._loop.create_task(self._housekeeping().run()),
             self._loop.create_task(self._look_through_offsets()),
         ]
         # Separate from the others, since it ends first.
@@ -264,6 +264,12 @@ class Broker:
         groups.on_round = self.metrics.round_ended
         self.context.groups = GroupCoordinator(self.context, groups, settings, tally)
         return groups
+
+    def _housekeeping(self) -> Housekeeping:
+        check_ms = broker_configs.told(self.config.defaults, broker_configs.RETENTION_CHECK_MS)
+        assert isinstance(check_ms, int), f"{check_ms!r} is no number of milliseconds"
+        intervals = Intervals(retention=check_ms / 1000)
+        return Housekeeping(self.replicas, clock=self._clock, intervals=intervals)
 
     async def _take_ports(self) -> None:
         config = self.config
@@ -445,11 +451,23 @@ class Broker:
         )
         return registered
 
+    def _take_settings(self, image: ClusterImage) -> None:
+        """Apply settings of this broker that may change while it runs."""
+        settings = broker_configs.defaults(
+            self.config.defaults,
+            image.configs_of(ResourceType.BROKER, ""),
+            image.configs_of(ResourceType.BROKER, str(self.context.broker_id)),
+        )
+        config = replace(self.config, defaults=settings)
+        self.listener.limits = _limits(config)
+        self._compactor.backoff_seconds = _backoff_seconds(config)
+
     async def _take(self, update: Update, registered: Registered) -> None:
         """Apply a change: requests see it, then partitions follow, then waiters are notified."""
         context = self.context
         image = update if isinstance(update, ClusterImage) else apply(context.image, update)
         context.image = image
+        self._take_settings(image)
         await self.replicas.apply(image, context.broker_id)
         self._log_what_is_aside()
         self._groups.apply(image)

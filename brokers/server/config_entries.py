@@ -17,6 +17,7 @@ from brokers.cluster.config_values import ConfigRow, ConfigType, parse
 from brokers.cluster.image import ResourceType
 from brokers.server.context import Context
 
+BY_CLUSTER: Final = -1  # of a number of partitions: the default
 AUTO_CREATE_TOPICS: Final = "auto.create.topics.enable"
 DELETE_TOPICS: Final = "delete.topic.enable"
 
@@ -36,7 +37,7 @@ class Told:
     """The value of one source, and the source's name for the key."""
 
     key: str
-    value: str
+    value: str | None
     source: Source
 
 
@@ -48,9 +49,10 @@ class Entry:
     value: str | None
     source: Source
     is_read_only: bool
-    type: ConfigType
+    type: ConfigType | None  # None for an unknown key
     sentence: str
     told: tuple[Told, ...]
+    is_sensitive: bool = False
 
 
 def is_enabled(context: Context, key: str) -> bool:
@@ -59,6 +61,18 @@ def is_enabled(context: Context, key: str) -> bool:
     text = context.config.defaults.get(key, row.default)
     assert text is not None, f"{key} has a default"
     return parse(row.type, text) is True
+
+
+def default_partitions(context: Context) -> int:
+    """Return the partitions of a topic that is created without a number.
+
+    BY_CLUSTER if the store knows it: a value that is set while brokers run overrides those of their
+    start.
+    """
+    key = broker_configs.NUM_PARTITIONS
+    if key in context.image.configs_of(ResourceType.BROKER, ""):
+        return BY_CLUSTER
+    return int(context.config.defaults.get(key, BY_CLUSTER))
 
 
 def topic_entries(
@@ -73,7 +87,7 @@ def topic_entries(
         if row.is_hidden and row.key not in configs and (keys is None or row.key not in values):
             continue
         spellings = [synonym.key for synonym in row.synonyms]
-        told = spoken.of(spellings[0], spellings)
+        told = spoken.of(spellings[0], spellings) if spellings else ()
         if row.key in configs:
             own = Told(key=row.key, value=configs[row.key], source=Source.TOPIC)
             told = (own, *told)
@@ -86,16 +100,29 @@ def broker_entries(context: Context, keys: Sequence[str] | None = None) -> Itera
     for row in broker_configs.ROWS.values():
         if keys is None or row.key in keys:
             told = spoken.of(row.key, _SPELLINGS.get(row.key, (row.key,)))
+            if row.is_hidden and not told:
+                continue
             # The value of another spelling is not this key's.
             value = next((each.value for each in told if each.key == row.key), None)
             yield _entry(row, value, told, is_read_only=not row.is_dynamic)
+    image = context.image
+    own = image.configs_of(ResourceType.BROKER, str(context.broker_id))
+    wide = image.configs_of(ResourceType.BROKER, "")
+    for key in dict.fromkeys((*own, *wide)):
+        if key not in broker_configs.ROWS and (keys is None or key in keys):
+            set_in = (Source.THIS_BROKER, own), (Source.ALL_BROKERS, wide)
+            yield _unknown(key, [source for source, configs in set_in if key in configs])
 
 
 def cluster_entries(context: Context, keys: Sequence[str] | None = None) -> Iterator[Entry]:
     """Yield the configs that are set for all brokers while they run."""
     for key, value in context.image.configs_of(ResourceType.BROKER, "").items():
+        if keys is not None and key not in keys:
+            continue
         row = broker_configs.ROWS.get(key)
-        if row is not None and (keys is None or key in keys):
+        if row is None:
+            yield _unknown(key, [Source.ALL_BROKERS])
+        else:
             told = (Told(key=key, value=value, source=Source.ALL_BROKERS),)
             yield _entry(row, value, told, is_read_only=not row.is_dynamic)
 
@@ -123,6 +150,20 @@ def _entry(
         type=row.type,
         sentence=row.sentence,
         told=told,
+    )
+
+
+def _unknown(key: str, sources: Sequence[Source]) -> Entry:
+    """Return an unknown key without its value, which may be a secret, as Kafka does."""
+    return Entry(
+        key=key,
+        value=None,
+        source=sources[0],
+        is_read_only=True,
+        type=None,
+        sentence="",
+        told=tuple(Told(key=key, value=None, source=source) for source in sources),
+        is_sensitive=True,
     )
 
 

@@ -110,7 +110,7 @@ class Listener:
         self.readers = Readers(self.loop, clock)
         self.deadlines = Deadlines(self.loop, clock)  # of clients that are muted
         self.frame_room = FrameRoom(self.clients, limits.max_frame_bytes)
-        self._limits = limits
+        self.limits = limits
         self._log = log
         self._by_address: dict[str, int] = {}
         self._to_flush: list[Client] = []
@@ -245,7 +245,7 @@ class Listener:
             self._admit(sock, address[0], address[1])
 
     def _admit(self, sock: socket.socket, host: str, port: int) -> None:
-        limits = self._limits
+        limits = self.limits
         if len(self.clients) >= limits.max_connections:
             self._end_wordless()
         here = self._by_address.get(host, 0)
@@ -326,7 +326,7 @@ class Listener:
 
     @property
     def _sweep_seconds(self) -> float:
-        return min(SWEEP_SECONDS, self._limits.idle_seconds / 4, self._limits.frame_seconds / 4)
+        return min(SWEEP_SECONDS, self.limits.idle_seconds / 4, self.limits.frame_seconds / 4)
 
     def _start_sweep(self) -> None:
         self._sweep_some(iter(list(self.clients)))
@@ -345,7 +345,7 @@ class Listener:
             self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
 
     def _look_at(self, client: Client, now: float) -> None:
-        limits = self._limits
+        limits = self.limits
         if not client.machine.is_inside_frame:
             client.frame_mark = -1
         elif client.frame_mark != client.requests or not client.machine.can_read:

@@ -189,7 +189,9 @@ class Admin:
         self._all(futures, deadline, "topic")
 
     def configs(self, kind: ResourceKind, name: str) -> list[Config]:
-        """Return every config of a resource, by key."""
+        """Return every config of a resource, by key; those set for all brokers for no name."""
+        if kind is ResourceKind.BROKER and not name:
+            return default_configs.described(self._connection)
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
         [found] = self._configs(kind, [name])

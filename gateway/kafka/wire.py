@@ -15,6 +15,7 @@ MAX_ANSWER_BYTES: Final = 1_048_576
 CORRELATION: Final = 1
 PLAIN: Final = "plaintext"
 
+DESCRIBE_CONFIGS: Final = 32
 INCREMENTAL_ALTER_CONFIGS: Final = 44
 DESCRIBE_ACLS: Final = 29
 DESCRIBE_GROUPS: Final = 15
@@ -37,6 +38,10 @@ class Reader:
     def text(self) -> str:
         """Return a string; a null one is empty."""
         return self._taken(self.number("h")).decode("utf-8", "replace")
+
+    def nullable_text(self) -> str | None:
+        size = self.number("h")
+        return None if size < 0 else self._taken(size).decode("utf-8", "replace")
 
     def data(self) -> bytes:
         """Return bytes; null ones are empty."""

@@ -86,3 +86,19 @@ def test_what_is_missing_or_wrong_has_its_exit_code(
     sh: Shell, arguments: list[str], code: int
 ) -> None:
     sh.run(configs, *arguments, code=code)
+
+
+def test_configs_of_all_brokers_are_set_shown_and_used(sh: Shell) -> None:
+    made = sh.run(configs, "alter", "broker", "", "--set", "num.partitions=3", "--set", "typo=1")
+    shown = sh.json(configs, "describe", "broker", "")
+    sh.run(topics, "create", "three")
+
+    assert "brokers do not know typo" in made.stderr
+    assert [(config["key"], config["value"]) for config in shown] == [
+        ("num.partitions", "3"),
+        ("typo", None),
+    ]
+    [three] = sh.json(topics, "describe", "three")
+    assert len(three["partitions"]) == 3
+    sh.run(configs, "alter", "broker", "", "--delete", "num.partitions", "--delete", "typo")
+    assert "all brokers" in sh.run(configs, "describe", "broker", "").stdout

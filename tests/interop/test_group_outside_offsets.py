@@ -216,7 +216,7 @@ def member(name: str, bootstrap: str) -> Iterator[Member]:
 @pytest.fixture(scope="module")
 def bootstrap() -> str:
     address = shared_bootstrap()
-    # The records are years old, and retention takes those of a default topic every 30 s.
+    # The records are years old, and retention takes those of a default topic after minutes.
     config = {"retention.ms": "-1"}
     create_topic(AdminClient({"bootstrap.servers": address, **QUIET}), TOPIC, PARTITIONS, config)
     producer = Producer({"bootstrap.servers": address, **QUIET})

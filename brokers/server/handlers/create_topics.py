@@ -20,7 +20,7 @@ from brokers.protocol.messages.create_topics import (
 from brokers.replication.slices import Slices
 from brokers.server.admin_outcomes import error_fields, outcomes_of, refusal, repeated, shown
 from brokers.server.call import Call
-from brokers.server.config_entries import topic_entries
+from brokers.server.config_entries import BY_CLUSTER, default_partitions, topic_entries
 from brokers.server.context import Context
 from brokers.server.served_api import Served
 
@@ -34,7 +34,7 @@ async def handle(
 ) -> CreateTopicsResponse:
     twice = repeated(topic.name for topic in request.topics)
     topics = {topic.name: topic for topic in request.topics}
-    parts = [_part(topic, is_repeated=topic.name in twice) for topic in topics.values()]
+    parts = [_part(context, topic, is_repeated=topic.name in twice) for topic in topics.values()]
     outcomes = await outcomes_of(
         context,
         call,
@@ -50,7 +50,7 @@ async def handle(
     return CreateTopicsResponse(topics=results)
 
 
-def _part(topic: CreatableTopic, *, is_repeated: bool) -> Action | Outcome:
+def _part(context: Context, topic: CreatableTopic, *, is_repeated: bool) -> Action | Outcome:
     if is_repeated:
         return refusal(
             ErrorCode.INVALID_REQUEST, f"topic {shown(topic.name)} stands more than once"
@@ -59,9 +59,12 @@ def _part(topic: CreatableTopic, *, is_repeated: bool) -> Action | Outcome:
         assignments = _assignments(topic.assignments)
     except KafkaError as error:
         return refusal(error.code, error.message)
+    partitions = topic.num_partitions
+    if partitions == BY_CLUSTER and assignments is None:
+        partitions = default_partitions(context)
     return CreateTopic(
         name=topic.name,
-        partitions=topic.num_partitions,
+        partitions=partitions,
         replication_factor=topic.replication_factor,
         assignments=assignments,
         configs=tuple((config.name, config.value) for config in topic.configs),

@@ -34,6 +34,7 @@ SERVED: Final = Served(key=32)
 MAX_RESOURCES: Final = 10_000
 _RESULTS: Final = EncodedArray(DescribeConfigsResponse, "results")
 _KINDS: Final = frozenset(Kind)
+_UNKNOWN_TYPE: Final = 0
 
 
 async def handle(context: Context, call: Call, request: DescribeConfigsRequest) -> None:
@@ -121,12 +122,12 @@ def _configs(
             value=entry.value,
             read_only=entry.is_read_only,
             config_source=entry.source,
-            is_sensitive=False,  # no key holds a secret
+            is_sensitive=entry.is_sensitive,
             synonyms=[
                 DescribeConfigsSynonym(name=told.key, value=told.value, source=told.source)
                 for told in (entry.told if request.include_synonyms else ())
             ],
-            config_type=entry.type,
+            config_type=_UNKNOWN_TYPE if entry.type is None else entry.type,
             documentation=entry.sentence if request.include_documentation else None,
         )
 

@@ -24,7 +24,7 @@ from brokers.protocol.messages.metadata import (
 from brokers.protocol.schema import ZERO_UUID
 from brokers.replication.slices import Slices
 from brokers.server.call import Call
-from brokers.server.config_entries import AUTO_CREATE_TOPICS, is_enabled
+from brokers.server.config_entries import AUTO_CREATE_TOPICS, default_partitions, is_enabled
 from brokers.server.context import Context
 from brokers.server.handlers.describe_cluster import ALL_CLUSTER_OPERATIONS
 from brokers.server.metadata_cache import (
@@ -256,8 +256,11 @@ async def _create(
         await slices.breathe()
     names = list(errors)[:MAX_CREATED]
     if names:
+        partitions = default_partitions(context)
         outcomes = await context.propose(
-            call, [CreateTopic(name=name) for name in names], timeout_ms=CREATION_WAIT_MS
+            call,
+            [CreateTopic(name=name, partitions=partitions) for name in names],
+            timeout_ms=CREATION_WAIT_MS,
         )
         errors |= {name: _why_not(outcome) for name, outcome in zip(names, outcomes, strict=True)}
     return errors

@@ -16,7 +16,6 @@ from gateway.rest.codes import ApiError, Code, from_kafka
 from gateway.rest.openapi.describe import answers
 from gateway.rest.v3 import schemas
 from gateway.rest.v3.clusters import broker_of
-from gateway.rest.v3.present import cluster_configs
 from gateway.rest.v3.views import V3View, nothing
 
 TopicConfigDataList = schemas.listed(schemas.TopicConfigData)
@@ -228,9 +227,7 @@ class ClusterConfigsView(ConfigsView):
     def defaults(self) -> list[Config]:
         self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
-            # Every broker reports them among the sources of its own configs.
-            [first, *_] = clients.admin.brokers()
-            return cluster_configs(clients.admin.configs(ResourceKind.BROKER, str(first)))
+            return clients.admin.configs(ResourceKind.BROKER, ALL_BROKERS)
 
 
 class AlterClusterConfigsView(ConfigsView):

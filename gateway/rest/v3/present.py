@@ -286,30 +286,6 @@ def source(word: str) -> str:
     return word if word in CONFIG_SOURCES else "UNKNOWN"
 
 
-def cluster_configs(found: Iterable[Config]) -> list[Config]:
-    """Return what is set for all brokers, from the configs of any one of them."""
-    kept = []
-    for config in found:
-        for one in config.synonyms:
-            if one.source == DEFAULTS:
-                kept.append(
-                    Config(
-                        key=config.key,
-                        value=one.value,
-                        source=DEFAULTS,
-                        is_default=False,
-                        is_read_only=config.is_read_only,
-                        is_sensitive=config.is_sensitive,
-                        synonyms=(one,),
-                    )
-                )
-                break
-    return kept
-
-
-DEFAULTS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
-
-
 def lag_rows(
     committed: Mapping[Place, int], ends: Mapping[Place, tuple[int, int]], members: Iterable[Member]
 ) -> list[LagRow]:

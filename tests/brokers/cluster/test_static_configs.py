@@ -42,7 +42,7 @@ def test_what_has_an_effect_is_taken(key: str, text: str) -> None:
         ("node.id", "7", "would have no effect: the cluster gives each broker its id"),
         ("log.dirs", "/data", "would have no effect: the Nth broker of a home"),
         ("listeners", "PLAINTEXT://:9092", "follow from --bind, --port and --advertise"),
-        ("num.partitions", "3", "set it on all brokers while they run"),
+        ("num.partitions", "0", "num.partitions is '0', and that is below 1"),
     ],
 )
 def test_what_has_none_is_refused_by_its_name(key: str, text: str, words: str) -> None:

@@ -47,7 +47,7 @@ def topic(home: SharedHome, unique: Any) -> str:
     """A topic with a needle every hundred records, known to the test's own database."""
     name = str(unique("orders"))
     connection = Connection(bootstrap=home.bootstrap)
-    # The records are of 1970, and retention takes those of a default topic every 30 s.
+    # The records are of 1970, and retention takes those of a default topic after minutes.
     kept = {"retention.ms": "-1"}
     Admin(connection).create([NewTopic(name=name, partitions=PARTITIONS, configs=kept)])
     producer = Producer(connection, name)

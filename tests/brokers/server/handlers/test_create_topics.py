@@ -13,8 +13,9 @@ from brokers.protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
 )
+from brokers.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from brokers.protocol.schema import ZERO_UUID
-from brokers.server.handlers import create_topics
+from brokers.server.handlers import create_topics, metadata
 from tests.fakes.asking import Desk
 
 VERSIONS = range(2, 8)
@@ -64,6 +65,15 @@ def test_defaults_are_those_of_the_cluster(desk: Desk, version: int) -> None:
 
     assert result.error_code == ErrorCode.NONE
     assert len(desk.twin.image.topics["orders"].partitions) == 1
+
+
+def test_a_number_of_partitions_given_at_the_start_is_the_default() -> None:
+    with Desk(defaults={"num.partitions": "3"}) as desk:
+        ask(desk, 7, wanted(num_partitions=-1, replication_factor=-1))
+        desk.ask(metadata, 12, MetadataRequest(topics=[MetadataRequestTopic(name="auto")]))
+
+        counts = {name: len(topic.partitions) for name, topic in desk.twin.image.topics.items()}
+        assert counts == {"orders": 3, "auto": 3}
 
 
 def test_the_configuration_is_shown_with_its_sources(desk: Desk) -> None:

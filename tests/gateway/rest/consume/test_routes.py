@@ -75,7 +75,7 @@ WRONG_CALLS: Final[Sequence[tuple[str, str, object, tuple[int, int]]]] = [
 # How often members and the group hear of each other.
 SOON: Final = {
     "group.consumer.heartbeat.interval.ms": "300",
-    # Its records are of 1970, and retention looks every 30 s.
+    # Its records are of 1970, and retention looks every five minutes.
     "log.retention.ms": "-1",
 }
 
