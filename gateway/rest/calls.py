@@ -64,6 +64,8 @@ class Call:
         self._receive = receive
         self._send = send
         self._is_read = False
+        # Nothing of the body is left to be received.
+        self.is_whole = False
 
     def query(self) -> dict[str, str]:
         """Return the query's fields; the last value of a repeated name wins."""
@@ -103,10 +105,11 @@ class Call:
             if message["type"] == "http.disconnect":
                 raise Gone
             piece: bytes = message.get("body", b"")
+            self.is_whole = not message.get("more_body")
             if piece:
                 self.bytes_in += len(piece)
                 yield piece
-            if not message.get("more_body"):
+            if self.is_whole:
                 return
 
     async def left(self) -> None:

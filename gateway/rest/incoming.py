@@ -38,7 +38,9 @@ class Budget:
         *,
         each: int = MAX_HELD_BYTES_EACH,
         strangers: int = MAX_HELD_BYTES_STRANGERS,
+        what: str = "bodies",
     ) -> None:
+        self._what = what
         self._most = most
         self._each = each
         self._strangers = strangers
@@ -69,15 +71,15 @@ class Budget:
         if held + size > most:
             raise ApiError(
                 Code.TOO_MANY,
-                f"this process holds {held} bytes of bodies of {name} already, {most} fit:"
+                f"this process holds {held} bytes of {self._what} of {name} already, {most} fit:"
                 " wait for answers, or send less at once",
                 retry_after_s=COMES_BACK_S,
             )
-        shared = [("bodies", self._held, self._most)]
+        shared = [(self._what, self._held, self._most)]
         if not is_known:
             # Addresses are free of charge: known callers need room beside them.
             share = self._most // STRANGERS_SHARE
-            shared.append(("bodies of unknown callers", self._held_by_strangers, share))
+            shared.append((f"{self._what} of unknown callers", self._held_by_strangers, share))
         for what, held, most in shared:
             if held + size > most:
                 raise ApiError(

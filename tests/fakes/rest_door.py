@@ -120,6 +120,13 @@ class Duplex:
         """Return how many pieces nobody has taken."""
         return self._coming.qsize()
 
+    async def taken(self) -> None:
+        """Return when all pieces are taken."""
+        async with asyncio.timeout(WAIT_S):
+            # A queue has no event for it.
+            while self.unread:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
     async def receipts(self, count: int) -> list[dict[str, Any]]:
         """Return the next receipts, when so many are there."""
         async with asyncio.timeout(WAIT_S):

@@ -216,16 +216,55 @@ async def test_a_stop_ends_a_stream_after_its_last_receipts(stage: Stage) -> Non
 
 
 @on_loop
-async def test_a_client_that_reads_no_receipts_is_read_no_further_and_ended(stage: Stage) -> None:
-    streams = Streams(unread_s=0.5)
+async def test_a_client_that_sends_more_than_it_reads_learns_what_was_written(
+    stage: Stage,
+) -> None:
+    streams = Streams(unread_s=0.5, max_unread_bytes=20_000)
     async with Duplex(door_of(streams, stage.desk), RECORDS) as client:
         client.reads.clear()
         for _ in range(30):
             client.send(text(*(record("x" * 20_000, partition_id=0) for _ in range(20))))
-        await client.rest()
+        await client.taken()
+        client.reads.set()
+        *told, last = await client.rest()
 
-        assert client.unread > 15
-        assert not client.is_ended
+    offsets = [each["offset"] for each in told]
+    assert 20_000 // 200 < len(offsets) < 600
+    assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+    assert (last["error_code"], last["records_written"]) == (413, len(offsets))
+    assert f"of the first {len(offsets)} records, {len(offsets)} are written" in last["message"]
+    assert client.is_ended
+
+
+@on_loop
+async def test_a_client_that_sends_all_before_it_reads_gets_all_receipts(stage: Stage) -> None:
+    async with Duplex(door_of(Streams(unread_s=0.5), stage.desk), RECORDS) as client:
+        client.reads.clear()
+        for _ in range(60):
+            client.send(text(*(record(1, partition_id=0) for _ in range(100))))
+        # One of its records is no record: the others have been taken.
+        client.send(text({"vaule": 1}), is_last=True)
+        await client.taken()
+        client.reads.set()
+        told = await client.rest()
+
+    assert [each["error_code"] for each in told] == [200] * 6_000 + [422]
+    assert client.is_ended
+
+
+@on_loop
+async def test_what_follows_a_record_that_cannot_be_read_is_discarded(stage: Stage) -> None:
+    async with Duplex(door_of(Streams(), stage.desk), RECORDS) as client:
+        client.reads.clear()
+        client.send(text(record(1)) + b"}")
+        for _ in range(50):
+            client.send(text(record(2)))
+        await client.taken()
+        client.reads.set()
+        told = await client.rest()
+
+    assert [each["error_code"] for each in told] == [200, 400]
+    assert client.is_ended
 
 
 @on_loop

@@ -27,6 +27,9 @@ STREAM: Final = f"/clusters/{CLUSTER}/topics/half/records"
 V2: Final = {"Content-Type": "application/vnd.kafka.json.v2+json"}
 UNREAD_S: Final = 0.5
 BUFFER_BYTES: Final = 16_384
+# Receipts that are kept, and one of them.
+MAX_UNREAD_BYTES: Final = 500_000
+RECEIPT_BYTES: Final = 150
 PIECE: Final = b" " * 65_536
 # What is sent of nothing, and what the test and the gateway may hold of it at a time.
 BLANK_BYTES: Final = 100_000_000
@@ -97,7 +100,8 @@ async def test_a_client_that_never_reads_its_receipts_is_cut_off(stage: Stage) -
     path = f"/clusters/{CLUSTER}/topics/unread/records"
     piece = b"".join(map(text_of, range(1_000)))
     sent = 0
-    async with serving(door_of(Streams(unread_s=UNREAD_S), stage.desk)) as address:
+    streams = Streams(unread_s=UNREAD_S, discard_s=UNREAD_S, max_unread_bytes=MAX_UNREAD_BYTES)
+    async with serving(door_of(streams, stage.desk)) as address:
         client = await RawStream.opened(address, path, buffer_bytes=BUFFER_BYTES)
         tracemalloc.start()
         with suppress(ConnectionError):
@@ -109,8 +113,10 @@ async def test_a_client_that_never_reads_its_receipts_is_cut_off(stage: Stage) -
         tracemalloc.stop()
         client.leave()
 
-    # Those in the row, and what buffers hold of records and receipts.
-    assert sent < 4 * MAX_WAITING
+    written = len(records_of(stage.connection, "unread"))
+    # Those in the row, and those whose receipts are kept.
+    assert written < MAX_WAITING + 2 * MAX_UNREAD_BYTES // RECEIPT_BYTES
+    assert written < sent
     assert peak < 2 * HELD_BYTES
 
 
