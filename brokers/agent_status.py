@@ -53,8 +53,8 @@ class Condition:
         age_ms = monotonic_ms - self.monotonic_ms
         if age_ms > OLD_MS:
             return (
-                f"the agent has told nothing for {age_ms // 1000} s, so nothing can be changed and"
-                " a broker that ends may still be shown as serving"
+                f"the agent has not responded for {age_ms // 1000} s, so nothing can be changed "
+                "and a broker that ends may still be shown as serving"
             )
         return "" if self.condition == WELL else self.message or self.condition
 

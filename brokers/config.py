@@ -136,5 +136,5 @@ def _integer(source: Mapping[str, str], name: str, default: int) -> int:
 def _port(source: Mapping[str, str], name: str) -> int:
     port = _integer(source, name, 0)
     if not 0 <= port <= MAX_PORT:
-        raise ConfigError(f"{name} is {port}; a port lies between 0 (any) and {MAX_PORT}")
+        raise ConfigError(f"{name} is {port}; a port must be between 0 (any) and {MAX_PORT}")
     return port

@@ -39,18 +39,18 @@ _SHORT, _LONG, _LIST = ConfigType.SHORT, ConfigType.LONG, ConfigType.LIST
 # Read-only: key, type, default, sentence. A broker reports the values of its start instead.
 # fmt: off
 _STATIC: Final = (
-    ("advertised.listeners", _STRING, None, "The addresses that clients are told."),
-    ("authorizer.class.name", _STRING, "", "Who decides what a principal may do; empty: nobody."),
+    ("advertised.listeners", _STRING, None, "The addresses that the broker advertises to clients."),
+    ("authorizer.class.name", _STRING, "", "The class that authorizes principals; empty for none."),
     ("auto.create.topics.enable", _BOOLEAN, "true",
-     "Whether a topic that a client asks for is created."),
+     "Whether a missing topic is created when a client requests it."),
     ("auto.leader.rebalance.enable", _BOOLEAN, "true",
      "Whether leadership goes back to the first replica; with one replica it never leaves it."),
     ("broker.id", _INT, None, "This broker's number; the same as node.id."),
-    ("broker.rack", _STRING, None, "Where this broker stands."),
+    ("broker.rack", _STRING, None, "The rack or zone of this broker."),
     ("connections.max.idle.ms", _LONG, "600000",
      "After this much silence a connection is closed."),
     ("delete.topic.enable", _BOOLEAN, "true", "Whether topics can be deleted."),
-    ("fetch.max.bytes", _INT, "57671680", "The most that one fetch is answered with."),
+    ("fetch.max.bytes", _INT, "57671680", "The maximum bytes of the response to a fetch."),
     ("inter.broker.listener.name", _STRING, "PLAINTEXT", "The listener that brokers use."),
     ("listeners", _STRING, None, "The addresses that this broker listens on."),
     ("log.dir", _STRING, None, "The folder of this broker's logs."),
@@ -58,7 +58,7 @@ _STATIC: Final = (
     ("max.incremental.fetch.session.cache.slots", _INT, "1000",
      "The most fetch sessions that are remembered."),
     ("node.id", _INT, None, "This broker's number."),
-    ("process.roles", _LIST, "broker", "What this process does."),
+    ("process.roles", _LIST, "broker", "The roles of this process."),
     ("producer.id.expiration.ms", _INT, "86400000",
      "After this time without a write an idempotent producer is forgotten."),
     ("queued.max.requests", _INT, "500", "How many requests may wait."),
@@ -76,7 +76,7 @@ _GROUPS: Final = (
     ("group.consumer.assignors", _LIST, "uniform,range", items_of("uniform", "range"),
      "The assignors of groups with the consumer protocol; the first one if a group names none."),
     ("group.consumer.heartbeat.interval.ms", _INT, "5000", _POSITIVE,
-     "How often members of a group with the consumer protocol are told to come."),
+     "The interval in which members of a group with the consumer protocol send heartbeats."),
     ("group.consumer.max.size", _INT, "2147483647", _POSITIVE,
      "The most members of a group with the consumer protocol."),
     ("group.consumer.migration.policy", _STRING, "bidirectional",
@@ -96,9 +96,9 @@ _GROUPS: Final = (
     ("offset.metadata.max.bytes", _INT, "4096", _ANY_TIME,
      "The longest text that a client may keep beside a committed offset."),
     ("offsets.commit.timeout.ms", _INT, "5000", _POSITIVE,
-     "How long a commit may take to be safe before its client is told to try again."),
+     "The time in which a commit must be durable; after it the client gets a retriable error."),
     ("offsets.retention.check.interval.ms", _LONG, "600000", _POSITIVE,
-     "How often committed offsets are looked through for those that are too old."),
+     "The interval in which expired committed offsets are deleted."),
     ("offsets.retention.minutes", _INT, "10080", _POSITIVE,
      "How long the offsets of a group are kept after its last member has gone."),
     ("offsets.topic.num.partitions", _INT, "50", between(1, 1_000),
@@ -214,7 +214,8 @@ def check(key: str, value: str, *, is_default: bool) -> None:
         )
     if not row.is_dynamic:
         raise _invalid(
-            f"{key} cannot be changed while brokers run; it is told to a broker when it is started"
+            f"{key} cannot be changed while brokers run; set it at the start of a broker, by "
+            "broker.properties or --set"
         )
     if key in CLUSTER_WIDE and not is_default:
         raise _invalid(f"{key} holds for the whole cluster: set it on the broker of empty name")

@@ -125,7 +125,7 @@ def between(least: float, most: float, *, also: float | None = None) -> Rule:
 
 
 def one_of(*allowed: str) -> Rule:
-    return lambda value: None if value in allowed else f"is none of {', '.join(allowed)}"
+    return lambda value: None if value in allowed else f"is not one of {', '.join(allowed)}"
 
 
 def items_of(*allowed: str) -> Rule:

@@ -150,7 +150,7 @@ def _check_new_name(view: View, name: str) -> None:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"topic {name!r} and the existing topic {other!r} differ in '.' and '_' only, which "
-            "metrics cannot tell apart; choose another name",
+            "metrics cannot distinguish; choose another name",
         )
     if view.topic(name) is not None:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")

@@ -108,7 +108,7 @@ def _effect(
 
 
 def _known(topic: Topic | None) -> Topic:
-    assert topic is not None, "what is changed was there when it was decided on"
+    assert topic is not None, "the decision was made on an existing topic"
     return topic
 
 

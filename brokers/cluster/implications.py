@@ -56,7 +56,10 @@ def moved_share(before: int, after: int) -> float:
 
 def _of_creation(record: TopicCreated) -> Iterator[str]:
     if len(record.partitions[0].replicas) == 1:
-        yield "Each partition has one replica: while its broker is away, nobody reads or writes it."
+        yield (
+            "Each partition has one replica: while its broker is down, the partition cannot be "
+            "read or written."
+        )
 
 
 def _of_partitions(view: View, record: PartitionsAdded) -> Iterator[str]:
@@ -93,11 +96,11 @@ def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
     )
     yield "Offsets that groups have committed for it are deleted."
     yield (
-        "A client that goes on using it makes it again, empty and with the cluster's defaults,"
-        " where auto.create.topics.enable is on."
+        "If auto.create.topics.enable is on, a client that still uses the topic creates it "
+        "again, empty and with the cluster's defaults."
     )
     if configs := view.configs_of(ResourceType.TOPIC, topic.name):
-        yield f"What is set for it is lost: {', '.join(sorted(configs))}."
+        yield f"Its configs are lost: {', '.join(sorted(configs))}."
 
 
 def is_lone_copy(values: TopicValues, replicas: int) -> bool:
@@ -119,8 +122,8 @@ def _of_topic_configs(
         return
     if kept := KEPT_INSIDE.get(topic.name):
         yield (
-            f"Brokers keep {kept} in this topic: what is deleted from it by age, by size, or by not"
-            " being compacted is lost to all of them."
+            f"Brokers keep {kept} in this topic: all of them lose the records that age, size or a "
+            "missing compaction deletes."
         )
     before = _values(view, topic.name)
     yield from _of_retention(before, after)
@@ -192,14 +195,14 @@ def _of_producers(topic: Topic, before: TopicValues, after: TopicValues) -> Iter
         yield (
             LONE_COPY
             if is_lone_copy(after, factor)
-            else "An acknowledged record need not be on a disk any more: a power failure that meets"
-            " all replicas at once loses it."
+            else "An acknowledged record may not be on a disk yet: a power failure of all "
+            "replicas at once loses it."
         )
 
 
 def _of_broker_configs(record: ConfigsChanged) -> Iterator[str]:
     if record.name:
-        yield f"Only broker {record.name} uses these values; others go on with theirs."
+        yield f"Only broker {record.name} uses these values; the others keep theirs."
     else:
         yield "Every broker, and every topic that does not set the key itself, takes these values."
 

@@ -247,7 +247,7 @@ def _rests_on(action: Action, records: Sequence[Record]) -> Iterator[tuple[Subje
         case AlterConfigs():
             yield Subject.BROKER_CONFIGS, action.name
         case AllocateProducerIds():
-            raise AssertionError("nobody plans blocks of producer ids")
+            raise AssertionError("blocks of producer ids are never planned")
 
 
 def _placed_on(records: Iterable[Record]) -> list[int]:

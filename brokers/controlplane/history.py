@@ -33,7 +33,7 @@ class Entry:
         try:
             for frame in reader.feed(self.encoded):
                 if not isinstance(frame, link.ChangeFrame):
-                    raise Unreadable(f"{type(frame).__name__} stands where a change should")
+                    raise Unreadable(f"{type(frame).__name__} found in the place of a change")
                 records += map(link.decode_record, frame.records)
         except link.MalformedFrame as malformed:
             raise Unreadable(str(malformed)) from malformed

@@ -106,7 +106,7 @@ class Hosted(Generic[S]):
     async def start(self, slices: Slices) -> None:
         """Set the timers of a loaded shard. One that fires before the end of this waits for it."""
         for outcome in self._shard.loaded(self._house.clock.now_ms()):
-            assert not outcome.records, "what was loaded needs no records"
+            assert not outcome.records, "a loaded group needs no records"
             if not self._apply(outcome):
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -150,7 +150,7 @@ class Hosted(Generic[S]):
             elif outcome.records:
                 assert operation.claim is not Claim.NONE, f"{operation.name} claims nothing"
             if outcome is not None and outcome.response is PARKED:
-                assert pending.is_asked, f"{operation.name} parks nobody"
+                assert pending.is_asked, f"{operation.name} parks no caller"
         except KafkaError as error:
             self._answer_now(pending, error)
             return

@@ -115,7 +115,7 @@ class Loading:
         if not partition.is_leading:
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"{partition.topic}-{partition.index} is not led here any more",
+                f"{partition.topic}-{partition.index} is no longer led here",
             )
         if not self._room.admit_fetch((partition,)):
             raise KafkaError(

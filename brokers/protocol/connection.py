@@ -236,7 +236,7 @@ class Connection:
 
     def resume(self) -> Iterator[Request | RawToken]:
         """Yield the requests that had to wait, once `can_read` is true again; to be used up."""
-        assert self.can_read, "what made the requests wait is still there"
+        assert self.can_read, "the requests still have to wait"
         return self._requests(self._splitter.resume())
 
     def _requests(self, frames: Iterator[memoryview]) -> Iterator[Request | RawToken]:

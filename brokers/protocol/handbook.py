@@ -58,7 +58,7 @@ Requests with a link are shown field by field; the others follow with their hand
 """
 
 FIELDS_HEAD: Final = "| field | type | versions | null | tag | meaning |\n|--|--|--|--|--|--|\n"
-APIS_HEAD: Final = "| key | name | versions | flexible | what it is for |\n|--|--|--|--|--|\n"
+APIS_HEAD: Final = "| key | name | versions | flexible | purpose |\n|--|--|--|--|--|\n"
 ERRORS_HEAD: Final = "| number | name | retried | meaning |\n|--|--|--|--|\n"
 
 

@@ -61,7 +61,7 @@ def skip_tags(buffer: Buffer, position: int, count: int) -> int:
     if count > 0x7F:
         count, position = read_uvarint(buffer, position - 1)
     if count * 2 > end - position:
-        raise DecodeError(f"{count} tagged fields cannot stand in {end - position} bytes")
+        raise DecodeError(f"{count} tagged fields do not fit into {end - position} bytes")
     for _ in range(count):
         _, position = read_uvarint(buffer, position)
         size, position = read_uvarint(buffer, position)

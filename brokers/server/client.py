@@ -536,7 +536,7 @@ class Client:
         self._watching.add(call)
 
     def unwatch(self, call: Closing) -> None:
-        assert self._watching is not None, "nobody watched"
+        assert self._watching is not None, "no call watched"
         self._watching.discard(call)
 
     def disconnect(self, reason: str) -> None:

@@ -80,7 +80,7 @@ def check_is_here(context: Context, name: str) -> None:
     is_number = name.isascii() and name.isdigit() and len(name) <= _MAX_DIGITS
     if not is_number:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"a broker's id is a number, and {shown(name)} is none"
+            ErrorCode.INVALID_REQUEST, f"{shown(name)} is not a broker id, which is a number"
         )
     if int(name) != context.broker_id:
         raise KafkaError(
@@ -127,7 +127,7 @@ def _key(alteration: Alteration) -> str:
 def _part(context: Context, alteration: Alteration, *, is_repeated: bool) -> Action | Outcome:
     try:
         if is_repeated:
-            raise _contradiction(f"resource {shown(alteration.name)} stands more than once")
+            raise _contradiction(f"resource {shown(alteration.name)} is listed twice")
         edits = tuple(map(_edit, alteration.edits))
         if alteration.kind in {Kind.BROKER, Kind.BROKER_LOGGER} and alteration.name:
             check_is_here(context, alteration.name)

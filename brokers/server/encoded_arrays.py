@@ -52,7 +52,7 @@ def _around(message: type[Message], name: str, version: int) -> tuple[int, int]:
     names = [field.name for field in message.FIELDS]
     following = [field for field in message.FIELDS[names.index(name) + 1 :] if field.is_in(version)]
     assert all(field.kind.size and field.tag is None for field in following), (
-        f"what follows {name} in {message.__name__} has no fixed size"
+        f"the fields after {name} in {message.__name__} have no fixed size"
     )
     after = sum(field.kind.size for field in following) + _is_flexible(message, version)
     empty = b"".join(codec(message, version).encode(message()))

@@ -209,7 +209,7 @@ def _diverging(partition: Partition, epoch: int, offset: int) -> EpochEndOffset 
     if offset < partition.log.start_offset:
         raise KafkaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"offset {offset} lies before the log's start, {partition.log.start_offset}",
+            f"offset {offset} is before the log start offset, {partition.log.start_offset}",
         )
     if found < epoch or end_offset < offset:
         return EpochEndOffset(epoch=found, end_offset=end_offset)

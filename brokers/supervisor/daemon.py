@@ -280,8 +280,8 @@ class Supervisor:
         self._front.say(f"Samsa is starting in {self._home.folder}")
         if not is_loopback(self._options.bind):
             self._front.say(
-                f"  --insecure: whoever reaches {self._options.bind} may read, write and delete"
-                f" everything; nobody is asked for a password, nothing is encrypted"
+                f"  --insecure: every host that reaches {self._options.bind} may read, write and "
+                "delete all data; no password is required, and nothing is encrypted"
             )
         for watcher in self._watchers:
             if watcher.hold is not None:

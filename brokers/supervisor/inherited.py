@@ -45,7 +45,7 @@ ROWS: Final = (
     Row(
         names=("PYTHON*", "LD_LIBRARY_PATH"),
         kinds=EVERY_KIND,
-        reason="how the interpreter runs, and where one outside of the system has its libraries",
+        reason="settings of the interpreter, and the place of its libraries",
     ),
     Row(
         names=("MALLOC_*", "GLIBC_TUNABLES"),
@@ -55,7 +55,7 @@ ROWS: Final = (
     Row(
         names=("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "OPENSSL_MODULES"),
         kinds=EVERY_KIND,
-        reason="which certificates OpenSSL trusts, and which algorithms it may use",
+        reason="certificates that OpenSSL trusts, and algorithms that it may use",
     ),
     Row(
         names=("SAMSA_DEFAULTS",),
@@ -65,7 +65,7 @@ ROWS: Final = (
     Row(
         names=("DATABASE_URL", "PG*"),
         kinds=DATABASE_KINDS,
-        reason="where the database is and how libpq logs in; holds a password",
+        reason="address of the database and login of libpq; holds a password",
     ),
     Row(
         names=("SAMSA_COLLECTOR",),
@@ -93,12 +93,13 @@ ROWS: Final = (
     Row(
         names=("REDIS_URL",),
         kinds=DOOR_KINDS | CONNECT_KINDS,
-        reason="what workers of the gateway share, and connectors' messages; may hold a password",
+        reason="state shared by workers of the gateway, and messages of connectors; may hold a "
+        "password",
     ),
     Row(
         names=("SAMSA_CONNECT_*",),
         kinds=DOOR_KINDS | {Kind.WORKER},
-        reason="which files, variables and hosts configs of connectors may name, and the key file",
+        reason="files, variables and hosts that configs of connectors may name, and the key file",
     ),
     Row(
         names=("SAMSA_SPARK*", "SPARK_CONF_DIR", "JAVA_HOME", "JDK_JAVA_OPTIONS"),

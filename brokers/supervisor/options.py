@@ -140,7 +140,7 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument(
         "--detached",
         action="store_true",
-        help="tell the start as lines of JSON, then write to the home's log only",
+        help="report the start as lines of JSON, then write to the home's log only",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--metrics-topic", default="")
@@ -218,9 +218,9 @@ def check(options: Options) -> None:
         check_web_bind(options)
     if not is_loopback(options.bind) and not options.is_insecure:
         raise StartRefused(
-            f"--bind {options.bind} would open brokers to the network that ask nobody for a"
-            f" password: leave it out, open console and gateway alone by --web-bind, or add"
-            f" --insecure if that network is trusted"
+            f"--bind {options.bind} would open brokers without passwords to the network: leave it "
+            "out, open console and gateway alone by --web-bind, or add --insecure if that "
+            "network is trusted"
         )
 
 

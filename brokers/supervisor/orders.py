@@ -69,7 +69,7 @@ class Orders:
                 return {"error": f"another order for {name} is under way: wait for its end"}
             self._busy.add(name)
             try:
-                by = printable(str(request.get("by") or "somebody"))[:MAX_NAME]
+                by = printable(str(request.get("by") or "an unknown user"))[:MAX_NAME]
                 return await run(watcher, by)
             except OSError as error:
                 return {"error": f"nothing was done: {error}"}
@@ -84,7 +84,7 @@ class Orders:
         self._keep_hold(watcher, by, is_stopped=True)
         self._note(watcher, "component.held", f"stopped by {by}")
         await watcher.end_life()
-        return done(watcher, "is stopped, and stays so until somebody starts it")
+        return done(watcher, "is stopped, and stays stopped until it is started by hand")
 
     async def _start(self, watcher: Watcher, by: str) -> Answer:
         if not watcher.is_stopped and watcher.state is State.HEALTHY:

@@ -48,7 +48,7 @@ def test_a_home_without_a_status_says_nothing(tmp_path: Path) -> None:
     ("name", "message", "age_ms", "said"),
     [
         (file.WELL, "", 4_000, ""),
-        (file.WELL, "", 12_000, "the agent has told nothing for 12 s"),
+        (file.WELL, "", 12_000, "the agent has not responded for 12 s"),
         (file.CHANGES_WAIT, "no change for 12 s: database is locked", 0, "no change for 12 s"),
         (file.REGRESSED, "", 0, "regressed"),
     ],
@@ -83,5 +83,5 @@ def test_a_client_without_rights_learns_nothing_of_the_database() -> None:
     assert told.trouble(monotonic_ms=1).endswith(words)
     public = told.public_trouble(monotonic_ms=1)
     assert public == "no change for 12 s: `./samsa status` says why"
-    assert "has told nothing for 7 s" in told.public_trouble(monotonic_ms=7_001)
+    assert "has not responded for 7 s" in told.public_trouble(monotonic_ms=7_001)
     assert condition().public_trouble(monotonic_ms=1) == ""

@@ -22,7 +22,7 @@ def test_a_broker_is_stopped_and_started(tmp_path: Path) -> None:
 
             stopped = await asyncio.to_thread(called, "stop", "broker-1", "--home", str(tmp_path))
             assert stopped.exit_code == 0
-            assert "stays so until somebody starts it" in stopped.output
+            assert "stays stopped until it is started by hand" in stopped.output
             restarted = await asyncio.to_thread(
                 called, "restart", "broker-1", "--home", str(tmp_path)
             )

@@ -152,7 +152,7 @@ def give_up_taken(*, cluster_id: str, agent_id: str, now_ms: int) -> int:
     ).update(
         state=OrderState.FAILED.value,
         ended_at_ms=now_ms,
-        message="the agent was started anew meanwhile: look at the broker's state",
+        message="the agent was restarted meanwhile: check the broker's state",
     )
 
 
@@ -186,7 +186,7 @@ def _check(
     if verb in CHANGING and broker.epoch != epoch:
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
-            f"{name} has been started anew since the page was shown (epoch {epoch} then, "
+            f"{name} has been restarted since the page was shown (epoch {epoch} then, "
             f"{broker.epoch} now): look again, then ask again",
         )
     agent = cluster.agents.filter(agent_id=broker.agent_id).first()

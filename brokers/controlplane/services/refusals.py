@@ -132,7 +132,7 @@ def _other(draft: Draft) -> Draft:
         origin=Origin(actor=""),
         name="",
         outcome="several",
-        message="refused too often to tell them apart; the log of the clients knows more",
+        message="refused too often to list each; see the logs of the clients",
     )
 
 

@@ -104,7 +104,7 @@ class RowsView:
         return self._partition_count
 
     def next_producer_id(self) -> int:
-        assert self._is_locking, "nobody previews blocks of producer ids"
+        assert self._is_locking, "blocks of producer ids are never previewed"
         counter = models.ProducerIds.objects.select_for_update().get(cluster=self._cluster)
         return counter.next_id
 

@@ -94,7 +94,7 @@ class Draft:
             case Then.EXTEND:
                 self._extend()
         allowed = self.group.state in edge.states
-        assert allowed, f"{self.group.state.value} is none of {edge.states}"
+        assert allowed, f"{self.group.state.value} is not one of {edge.states}"
 
     def add(self, member: ClassicMember, protocol_type: str, ticket: Ticket) -> None:
         """Add a new member, which waits for the answer to its join."""

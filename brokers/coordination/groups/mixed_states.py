@@ -68,9 +68,9 @@ MEETINGS: Final[Mapping[MixedEvent, Meeting]] = MappingProxyType(
         MixedEvent.GENERATION: Meeting(ErrorCode.ILLEGAL_GENERATION, ""),
         MixedEvent.SYNC_MISFIT: Meeting(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""),
         MixedEvent.SYNC_BEHIND: Meeting(ErrorCode.REBALANCE_IN_PROGRESS, _REJOIN),
-        MixedEvent.SYNC: Meeting(ErrorCode.NONE, "what is assigned to it, the session begins anew"),
+        MixedEvent.SYNC: Meeting(ErrorCode.NONE, "its assignment; the session restarts"),
         MixedEvent.HEARTBEAT_BEHIND: Meeting(ErrorCode.REBALANCE_IN_PROGRESS, _REJOIN),
-        MixedEvent.HEARTBEAT: Meeting(ErrorCode.NONE, "the session begins anew"),
+        MixedEvent.HEARTBEAT: Meeting(ErrorCode.NONE, "the session restarts"),
         MixedEvent.LEAVE_UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
         MixedEvent.LEAVE_FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
         MixedEvent.LEAVE: Meeting(
@@ -97,12 +97,12 @@ INTRODUCTION: Final = """\
 
 ## From one protocol to the other
 
-A group without members takes the protocol of whoever joins.
+A group without members takes the protocol of the first member that joins.
 One with members moves while it is used, as far as `group.consumer.migration.policy` allows.
 
 It becomes a group of the consumer protocol when the first member of that protocol joins.
 All its members stay, with what they have.
-Who waited for a join or a sync is answered `REBALANCE_IN_PROGRESS`.
+Pending joins and syncs are answered with `REBALANCE_IN_PROGRESS`.
 The newcomer is refused with `GROUP_ID_NOT_FOUND` where one of these holds:
 
 """
@@ -112,13 +112,13 @@ BACK: Final = """\
 It becomes a classic group when its last member of the consumer protocol goes.
 It may leave, be put out, or be replaced by a classic one under its instance id.
 At least one member has to stay, and no more than `group.max.size`.
-What is to be written has to fit into one batch, too; otherwise the group keeps its protocol.
+The records of the change must fit into one batch, too; otherwise the group keeps its protocol.
 The generation is the group's epoch, the assignment what each member has, and the group rebalances.
-It does not where a static member was replaced, nobody had anything to give up or to get, and the
+It does not if a static member was replaced, no member gains or loses a partition, and the
 subscription is the same.
 
 In between, members of both protocols are in one group, and the coordinator assigns.
-What a request of the classic protocol meets there:
+Answers to requests of the classic protocol in such a group:
 
 """
 

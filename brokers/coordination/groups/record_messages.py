@@ -61,8 +61,8 @@ class GroupMetadataMember(Message):
         "How long the member may take to rejoin.", since=1, ignorable=True
     )
     session_timeout_ms: int = int32("How long the member may be silent.")
-    subscription: bytes = blob("What the member said for the protocol that was chosen.")
-    assignment: bytes = blob("What the leader gave it.")
+    subscription: bytes = blob("The member's metadata for the chosen protocol.")
+    assignment: bytes = blob("The member's assignment by the leader.")
 
 
 class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
@@ -92,7 +92,7 @@ class ConsumerGroupMetadataValue(Message, flexible=0):
 
 class ClassicProtocol(Message):
     name: str = string("Name of a way to assign.")
-    metadata: bytes = blob("What the member says for it.")
+    metadata: bytes = blob("The member's metadata for it.")
 
 
 class ClassicMemberMetadata(Message):
@@ -164,7 +164,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, flexible=0):
     state: int = int8("0 stable, 1 unrevoked partitions, 2 unreleased partitions.")
     assigned_partitions: list[CurrentTopicPartitions] = array(CurrentTopicPartitions)
     partitions_pending_revocation: list[CurrentTopicPartitions] = array(
-        CurrentTopicPartitions, "What it must still let go of."
+        CurrentTopicPartitions, "Partitions that the member still has to revoke."
     )
 
 

@@ -264,7 +264,7 @@ def decode_key(key: bytes) -> Key | None:
         group_id, position = _read_string(key, 2, "group id")
         topic, position = _read_string(key, position, "topic")
         if len(key) - position != 4:
-            raise _corrupt(f"{len(key) - position} bytes stand in a key for a partition's index")
+            raise _corrupt(f"a key has {len(key) - position} bytes for a partition's index")
         return OffsetKey(group_id, topic, _INT32.unpack_from(key, position)[0])
     if number in _GROUP_ID_KEYS:
         group_id, position = _read_string(key, 2, "group id")

@@ -49,7 +49,7 @@ class Event(Enum):
     UNKNOWN = "sync, heartbeat or commit with an id or instance that the group does not have"
     FENCED = "sync, heartbeat or commit of an instance under an id that is not its present one"
     GENERATION = "sync, heartbeat or commit of a generation that is not the present one"
-    COMMIT_SIMPLE = "commit of nobody's generation"
+    COMMIT_SIMPLE = "commit without a generation"
     COMMIT_MEMBER = "commit of a member"
     LEAVE_UNKNOWN = "leave with an id or an instance that the group does not have"
     LEAVE_FENCED = "leave of an instance under an id that is not its present one"
@@ -70,7 +70,7 @@ class Then(Enum):
     """The rest of an operation, after its own change (a member added, changed or gone)."""
 
     REFUSE = "refused"
-    ANSWER = "answered with what stands"
+    ANSWER = "answered with the present generation"
     ACCEPT = "accepted"
     PARK = "waits for the leader"
     REBALANCE = "rebalance"
@@ -102,7 +102,7 @@ _ACTIVE: Final = (_PREPARING, _COMPLETING, _STABLE)
 MOVES: Final[Mapping[tuple[ClassicState, ClassicState], str]] = {
     (_EMPTY, _PREPARING): "the first member joins",
     (_PREPARING, _COMPLETING): "all have joined, or the time is over",
-    (_PREPARING, _EMPTY): "nobody is left",
+    (_PREPARING, _EMPTY): "no member is left",
     (_COMPLETING, _STABLE): "the leader's assignment is written",
     (_COMPLETING, _PREPARING): "a member comes, goes or changes",
     (_STABLE, _PREPARING): "a member comes, goes or changes",
@@ -174,14 +174,14 @@ def _calls() -> _Rows:
     yield _stays(_STABLE, Event.SYNC_FOLLOWER, Then.ANSWER, "the present assignment")
     yield _stays(_STABLE, Event.SYNC_LEADER, Then.ANSWER, "the present assignment")
     yield from _refused(Event.HEARTBEAT, (_PREPARING,), error.REBALANCE_IN_PROGRESS)
-    yield _stays(_COMPLETING, Event.HEARTBEAT, Then.ACCEPT, "the session begins anew")
-    yield _stays(_STABLE, Event.HEARTBEAT, Then.ACCEPT, "the session begins anew")
+    yield _stays(_COMPLETING, Event.HEARTBEAT, Then.ACCEPT, "the session restarts")
+    yield _stays(_STABLE, Event.HEARTBEAT, Then.ACCEPT, "the session restarts")
     # A consumer that assigns its own partitions cannot share a group with members.
     yield _stays(_EMPTY, Event.COMMIT_SIMPLE, Then.ACCEPT, "kept")
     yield from _refused(Event.COMMIT_SIMPLE, _ACTIVE, error.UNKNOWN_MEMBER_ID)
-    yield _stays(_PREPARING, Event.COMMIT_MEMBER, Then.ACCEPT, "kept, the session begins anew")
+    yield _stays(_PREPARING, Event.COMMIT_MEMBER, Then.ACCEPT, "kept, the session restarts")
     yield from _refused(Event.COMMIT_MEMBER, (_COMPLETING,), error.REBALANCE_IN_PROGRESS)
-    yield _stays(_STABLE, Event.COMMIT_MEMBER, Then.ACCEPT, "kept, the session begins anew")
+    yield _stays(_STABLE, Event.COMMIT_MEMBER, Then.ACCEPT, "kept, the session restarts")
     yield _stays(_EMPTY, Event.DELETE, Then.ACCEPT, "gone, with its offsets")
     yield from _refused(Event.DELETE, _ACTIVE, error.NON_EMPTY_GROUP)
 
@@ -209,13 +209,13 @@ def _times() -> _Rows:
     yield _soon(Event.SESSION_MEMBER)
     yield _rebalance(_COMPLETING, Event.SESSION_MEMBER)
     yield _rebalance(_STABLE, Event.SESSION_MEMBER)
-    yield _stays(_PREPARING, Event.JOIN_TIME_EXTENDED, Then.EXTEND, "the delay begins anew")
+    yield _stays(_PREPARING, Event.JOIN_TIME_EXTENDED, Then.EXTEND, "the delay restarts")
     yield (
         (_PREPARING, Event.JOIN_TIME),
         Edge(
             then=Then.COMPLETE,
             states=frozenset({_COMPLETING, _EMPTY, _PREPARING}),
-            sentence="dynamic members that have not joined are out; the others go on",
+            sentence="dynamic members that have not joined are removed; the others continue",
         ),
     )
     for state in (_EMPTY, _COMPLETING, _STABLE):
@@ -223,7 +223,7 @@ def _times() -> _Rows:
     yield _rebalance(_COMPLETING, Event.SYNC_TIME)
     yield _rebalance(_STABLE, Event.SYNC_TIME)
     for state in ClassicState:
-        yield _stays(state, Event.SYNC_TIME_IN_VAIN, Then.IGNORE, "nobody is missing")
+        yield _stays(state, Event.SYNC_TIME_IN_VAIN, Then.IGNORE, "no member is missing")
     for state in (_PREPARING, _COMPLETING):
         yield _stays(state, Event.OVER_CAPACITY, Then.IGNORE, "the rebalance sorts it out")
     yield _rebalance(_STABLE, Event.OVER_CAPACITY)
@@ -272,7 +272,7 @@ def _rebalance(state: ClassicState, event: Event) -> tuple[tuple[ClassicState, E
     edge = Edge(
         then=Then.REBALANCE,
         states=frozenset({_PREPARING, _COMPLETING, _EMPTY}),
-        sentence="rebalance, complete at once if nobody else has to join",
+        sentence="rebalance, complete at once if no other member has to join",
     )
     return (state, event), edge
 
@@ -308,9 +308,9 @@ In the second they sync: the leader brings an assignment for all, which is writt
 
 TABLE: Final = """\
 
-What each event does in each state.
+The effect of each event in each state.
 An empty cell cannot happen: an empty group has no members, for one.
-A rebalance answers everybody who waits for an assignment with `REBALANCE_IN_PROGRESS`.
+A rebalance answers all members that wait for an assignment with `REBALANCE_IN_PROGRESS`.
 
 """
 

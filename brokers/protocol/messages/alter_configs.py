@@ -29,7 +29,7 @@ class AlterConfigsResource(Message):
 
 class AlterConfigsRequest(Message, key=33, versions=(0, 2), flexible=2):
     resources: list[AlterConfigsResource] = array(
-        AlterConfigsResource, "A resource that stands twice is INVALID_REQUEST."
+        AlterConfigsResource, "A resource that is listed twice is INVALID_REQUEST."
     )
     validate_only: bool = boolean("Check everything and answer as if done, but change nothing.")
 

@@ -13,8 +13,7 @@ class ReassignablePartition(Message):
     partition_index: int = int32()
     replicas: list[int] | None = array(
         INT32,
-        "Broker ids to move to, the preferred leader first; null calls off the move that is going "
-        "on.",
+        "Broker ids to move to, the preferred leader first; null cancels the ongoing move.",
         default=None,
         nullable=0,
     )

@@ -66,7 +66,11 @@ class ApiVersionsResponse(Message, key=18, versions=(0, 4), flexible=3):
         ignorable=True,
     )
     supported_features: list[SupportedFeatureKey] = array(
-        SupportedFeatureKey, "What this broker can do.", since=3, tag=0, ignorable=True
+        SupportedFeatureKey,
+        "The features that this broker supports.",
+        since=3,
+        tag=0,
+        ignorable=True,
     )
     finalized_features_epoch: int = int64(
         "Grows with each change of finalized_features; -1 if not known.",
@@ -77,7 +81,7 @@ class ApiVersionsResponse(Message, key=18, versions=(0, 4), flexible=3):
     )
     finalized_features: list[FinalizedFeatureKey] = array(
         FinalizedFeatureKey,
-        "What the cluster as a whole has switched on.",
+        "The features that the cluster as a whole has enabled.",
         since=3,
         tag=2,
         ignorable=True,

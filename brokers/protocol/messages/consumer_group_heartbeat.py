@@ -32,9 +32,7 @@ class ConsumerGroupHeartbeatRequest(Message, key=68, versions=(0, 1), flexible=0
     member_id: str = string("Made up by the client from version 1 on; empty to join in version 0.")
     member_epoch: int = int32("0 joins, -1 leaves, -2 is a static member that will be back.")
     instance_id: str | None = string("Null unless the member is static.", default=None, nullable=0)
-    rack_id: str | None = string(
-        "Null if there is none or it did not change.", default=None, nullable=0
-    )
+    rack_id: str | None = string("Null if absent or unchanged.", default=None, nullable=0)
     rebalance_timeout_ms: int = int32(
         "How long the member may take to give up partitions, in ms; -1 if it did not change.",
         default=-1,
@@ -53,7 +51,7 @@ class ConsumerGroupHeartbeatRequest(Message, key=68, versions=(0, 1), flexible=0
     )
     topic_partitions: list[TopicPartitions] | None = array(
         TopicPartitions,
-        "What the member holds; null if it did not change.",
+        "The partitions that the member owns; null if unchanged.",
         default=None,
         nullable=0,
     )

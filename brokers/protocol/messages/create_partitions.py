@@ -43,8 +43,9 @@ class CreatePartitionsTopicResult(Message):
     name: str = string()
     error_code: int = int16(
         "UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, "
-        "TOPIC_AUTHORIZATION_FAILED, REASSIGNMENT_IN_PROGRESS, REQUEST_TIMED_OUT, INVALID_REQUEST "
-        "for a name that stands twice, POLICY_VIOLATION, NOT_CONTROLLER while the broker starts."
+        "TOPIC_AUTHORIZATION_FAILED, REASSIGNMENT_IN_PROGRESS, REQUEST_TIMED_OUT, "
+        "INVALID_REQUEST for a name that is listed twice, POLICY_VIOLATION, NOT_CONTROLLER while "
+        "the broker starts."
     )
     error_message: str | None = string(
         "For people; null on success or where the code says it all.", default=None, nullable=0

@@ -80,23 +80,23 @@ class CreatableTopicResult(Message):
         "TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, "
         "INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, "
         "POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED, REQUEST_TIMED_OUT, INVALID_REQUEST for a "
-        "name that stands twice, NOT_CONTROLLER while the broker starts."
+        "name that is listed twice, NOT_CONTROLLER while the broker starts."
     )
     error_message: str | None = string(
         "For people; null on success or where the code says it all.", nullable=0
     )
     topic_config_error_code: int = int16(
         "TOPIC_AUTHORIZATION_FAILED where the principal may create but not describe; the next "
-        "three fields then tell nothing.",
+        "three fields are then meaningless.",
         since=5,
         tag=0,
         ignorable=True,
     )
     num_partitions: int = int32(
-        "What was created; -1 on error.", default=-1, since=5, ignorable=True
+        "The created number; -1 on error.", default=-1, since=5, ignorable=True
     )
     replication_factor: int = int16(
-        "What was created; -1 on error.", default=-1, since=5, ignorable=True
+        "The created number; -1 on error.", default=-1, since=5, ignorable=True
     )
     configs: list[CreatableTopicConfigs] | None = array(
         CreatableTopicConfigs,

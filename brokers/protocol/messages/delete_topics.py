@@ -24,17 +24,20 @@ class DeleteTopicState(Message):
         nullable=6,
     )
     topic_id: bytes = uuid(
-        "All zero where name is given; UNKNOWN_TOPIC_ID if there is none.", since=6
+        "All zero where name is given; UNKNOWN_TOPIC_ID if it does not exist.", since=6
     )
 
 
 class DeleteTopicsRequest(Message, key=20, versions=(1, 6), flexible=4):
     topics: list[DeleteTopicState] = array(DeleteTopicState, since=6)
     topic_names: list[str] = array(
-        STRING, "Names only; UNKNOWN_TOPIC_OR_PARTITION if there is none.", until=5, ignorable=True
+        STRING,
+        "Names only; UNKNOWN_TOPIC_OR_PARTITION if one does not exist.",
+        until=5,
+        ignorable=True,
     )
     timeout_ms: int = int32(
-        "How long to wait until the topics are gone from sight; the deletion goes on after "
+        "How long to wait until the topics have disappeared; the deletion continues after "
         "REQUEST_TIMED_OUT."
     )
 
@@ -48,7 +51,7 @@ class DeletableTopicResult(Message):
     )
     error_code: int = int16(
         "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, "
-        "TOPIC_DELETION_DISABLED, REQUEST_TIMED_OUT, INVALID_REQUEST for a topic that stands "
+        "TOPIC_DELETION_DISABLED, REQUEST_TIMED_OUT, INVALID_REQUEST for a topic that is listed "
         "twice, POLICY_VIOLATION, NOT_CONTROLLER while the broker starts."
     )
     error_message: str | None = string(

@@ -14,7 +14,7 @@ class DescribeAclsRequest(Message, key=29, versions=(1, 3), flexible=2):
     resource_type_filter: int = int8("1 matches any type.")
     resource_name_filter: str | None = string("Null matches any name.", nullable=0)
     pattern_type_filter: int = int8(
-        "1 any, 2 whatever covers the name, 3 literal, 4 prefixed.", default=3
+        "1 any, 2 every pattern that matches the name, 3 literal, 4 prefixed.", default=3
     )
     principal_filter: str | None = string("Null matches any principal.", nullable=0)
     host_filter: str | None = string("Null matches any host.", nullable=0)

@@ -48,7 +48,7 @@ class DescribeClusterResponse(Message, key=60, versions=(0, 2), flexible=0):
     endpoint_type: int = int8("1: the nodes below are brokers.", default=1, since=1)
     cluster_id: str = string()
     controller_id: int = int32(
-        "Broker id to send admin requests to; -1 while there is none.", default=-1
+        "Broker id to send admin requests to; -1 if unavailable.", default=-1
     )
     brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)
     cluster_authorized_operations: int = int32(

@@ -65,7 +65,7 @@ class DescribeConfigsResourceResult(Message):
         ignorable=True,
     )
     documentation: str | None = string(
-        "What the key does; null if not asked for.", since=3, nullable=0, ignorable=True
+        "The documentation of the key; null unless requested.", since=3, nullable=0, ignorable=True
     )
 
 

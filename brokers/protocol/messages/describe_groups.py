@@ -27,7 +27,7 @@ class DescribedGroupMember(Message):
     client_host: str = string()
     member_metadata: bytes = blob("The member's subscription; empty unless the group is stable.")
     member_assignment: bytes = blob(
-        "What the leader gave the member; empty if it has given nothing yet."
+        "The assignment of the member by the leader; empty before the first one."
     )
 
 

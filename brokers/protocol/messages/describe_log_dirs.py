@@ -50,7 +50,10 @@ class DescribeLogDirsResult(Message):
         "Size of the file system; -1 if not known.", default=-1, since=4, ignorable=True
     )
     usable_bytes: int = int64(
-        "What is free to this process; -1 if not known.", default=-1, since=4, ignorable=True
+        "The bytes that this process can still use; -1 if unknown.",
+        default=-1,
+        since=4,
+        ignorable=True,
     )
     is_cordoned: bool = boolean("True where no new partitions are placed.", since=5, ignorable=True)
 

@@ -32,7 +32,7 @@ class ProducerState(Message):
         "Timestamp of the producer's last record, in ms; -1 if none is known.", default=-1
     )
     coordinator_epoch: int = int32(
-        "Epoch of the coordinator that wrote the producer's last marker; -1 if there is none."
+        "Epoch of the coordinator that wrote the producer's last marker; -1 without a marker."
     )
     current_txn_start_offset: int = int64(
         "First offset of its open transaction; -1 if none is open.", default=-1

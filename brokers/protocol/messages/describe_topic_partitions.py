@@ -100,5 +100,5 @@ class DescribeTopicPartitionsResponse(Message, key=75, versions=(0, 0), flexible
         DescribeTopicPartitionsResponseTopic, "Sorted by name."
     )
     next_cursor: Cursor | None = nested(
-        Cursor, "Where the next request begins; null when all was told.", nullable=0
+        Cursor, "Where the next request begins; null when complete.", nullable=0
     )

@@ -143,7 +143,7 @@ class FetchRequest(Message, key=1, versions=(4, 18), flexible=12):
         "0 reads up to the high watermark, 1 (read committed) up to the last stable offset."
     )
     session_id: int = int32(
-        "The session to go on with; 0 for none. One not kept is FETCH_SESSION_ID_NOT_FOUND.",
+        "The session to continue; 0 for none. An unknown one is FETCH_SESSION_ID_NOT_FOUND.",
         since=7,
         ignorable=True,
     )
@@ -156,8 +156,8 @@ class FetchRequest(Message, key=1, versions=(4, 18), flexible=12):
     )
     topics: list[FetchTopic] = array(
         FetchTopic,
-        "What to read, served in this order until max_bytes are used up; in a session only what "
-        "is new or changed.",
+        "The topics to read, served in this order up to max_bytes; in a session only new or "
+        "changed ones.",
     )
     forgotten_topics_data: list[ForgottenTopic] = array(
         ForgottenTopic, "Partitions that leave the session.", since=7

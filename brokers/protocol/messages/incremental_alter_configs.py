@@ -28,13 +28,13 @@ class AlterConfigsResource(Message):
     resource_type: int = int8("Numbered as in DescribeConfigs.")
     resource_name: str = string("Empty with the type of brokers for the defaults of all brokers.")
     configs: list[AlterableConfig] = array(
-        AlterableConfig, "Only what changes; a key that stands twice is INVALID_REQUEST."
+        AlterableConfig, "The changed configs only; a key that is listed twice is INVALID_REQUEST."
     )
 
 
 class IncrementalAlterConfigsRequest(Message, key=44, versions=(0, 1), flexible=1):
     resources: list[AlterConfigsResource] = array(
-        AlterConfigsResource, "A resource that stands twice is INVALID_REQUEST."
+        AlterConfigsResource, "A resource that is listed twice is INVALID_REQUEST."
     )
     validate_only: bool = boolean("Check everything and answer as if done, but change nothing.")
 

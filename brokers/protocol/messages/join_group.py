@@ -27,7 +27,7 @@ class JoinGroupRequest(Message, key=11, versions=(0, 9), flexible=6):
     group_id: str = string()
     session_timeout_ms: int = int32()
     rebalance_timeout_ms: int = int32(
-        "How long the group waits for this member to rejoin; -1 stands for the session timeout.",
+        "How long the group waits for this member to rejoin; -1 means the session timeout.",
         default=-1,
         since=1,
         ignorable=True,
@@ -72,7 +72,7 @@ class JoinGroupResponse(Message, key=11, versions=(0, 9), flexible=6):
         "The protocol that all members share; on error null, empty before version 7.", nullable=7
     )
     leader: str = string("Member id of the leader.")
-    skip_assignment: bool = boolean("Tells the leader to leave the assignment as it is.", since=9)
+    skip_assignment: bool = boolean("The leader must keep the present assignment.", since=9)
     member_id: str = string()
     members: list[JoinGroupResponseMember] = array(
         JoinGroupResponseMember, "All members for the leader, empty for the others."

@@ -21,7 +21,7 @@ class ListConfigResourcesRequest(Message, key=74, versions=(0, 1), flexible=0):
 class ConfigResource(Message):
     resource_name: str = string()
     resource_type: int = int8(
-        "Numbered as in DescribeConfigs; version 0 stands for 16, client metrics.",
+        "Numbered as in DescribeConfigs; version 0 implies 16, client metrics.",
         default=16,
         since=1,
         ignorable=True,

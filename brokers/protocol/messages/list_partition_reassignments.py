@@ -17,7 +17,7 @@ class ListPartitionReassignmentsRequest(Message, key=46, versions=(0, 0), flexib
     timeout_ms: int = int32(default=60000)
     topics: list[ListPartitionReassignmentsTopics] | None = array(
         ListPartitionReassignmentsTopics,
-        "Null for all moves that are going on.",
+        "Null for all ongoing moves.",
         default=None,
         nullable=0,
     )

@@ -32,7 +32,7 @@ from brokers.protocol.schema import INT32, Message, array, boolean, int16, int32
 class MetadataRequestTopic(Message):
     topic_id: bytes = uuid(
         "Asks by id where name is null, from version 12 on; else all zero. UNKNOWN_TOPIC_ID if "
-        "there is none.",
+        "it does not exist.",
         since=10,
         ignorable=True,
     )
@@ -97,9 +97,9 @@ class MetadataResponsePartition(Message):
 
 class MetadataResponseTopic(Message):
     error_code: int = int16(
-        "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE while it is created or "
-        "the broker starts, INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED; what forbids to "
-        "create it, such as POLICY_VIOLATION."
+        "UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE while it is created "
+        "or the broker starts, INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED; or the "
+        "reason why it cannot be created, such as POLICY_VIOLATION."
     )
     name: str | None = string(
         "Null only for a topic asked for by an id that leads to no name.", nullable=12
@@ -131,7 +131,7 @@ class MetadataResponse(Message, key=3, versions=(0, 13), flexible=9):
         "Never null from this broker.", default=None, since=2, nullable=2, ignorable=True
     )
     controller_id: int = int32(
-        "Broker id to send admin requests to; -1 while there is none.",
+        "Broker id to send admin requests to; -1 if unavailable.",
         default=-1,
         since=1,
         ignorable=True,
@@ -146,7 +146,7 @@ class MetadataResponse(Message, key=3, versions=(0, 13), flexible=9):
         until=10,
     )
     error_code: int = int16(
-        "REBOOTSTRAP_REQUIRED makes the client start anew from its bootstrap servers; else 0.",
+        "REBOOTSTRAP_REQUIRED makes the client start again from its bootstrap servers; else 0.",
         since=13,
         ignorable=True,
     )

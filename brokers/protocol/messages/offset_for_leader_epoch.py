@@ -31,7 +31,7 @@ class OffsetForLeaderTopic(Message):
 
 class OffsetForLeaderEpochRequest(Message, key=23, versions=(2, 4), flexible=4):
     replica_id: int = int32(
-        "A broker id for a follower, -1 for a consumer, -2 (what older versions stand for) for "
+        "A broker id for a follower, -1 for a consumer, -2 (which older versions imply) for "
         "debugging.",
         default=-2,
         since=3,

@@ -99,17 +99,17 @@ class PartitionProduceResponse(Message):
         "NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION and the rest of routing; "
         "CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP, MESSAGE_TOO_LARGE, "
         "UNSUPPORTED_COMPRESSION_TYPE for the batch; OUT_OF_ORDER_SEQUENCE_NUMBER, "
-        "INVALID_PRODUCER_EPOCH for the producer; NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT for acks "
-        "-1; INVALID_REQUIRED_ACKS for acks that are none; KAFKA_STORAGE_ERROR while the disk is "
-        "full; TRANSACTIONAL_ID_AUTHORIZATION_FAILED for all that is transactional, while that is "
-        "not served."
+        "INVALID_PRODUCER_EPOCH for the producer; NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT for "
+        "acks -1; INVALID_REQUIRED_ACKS for unknown acks; KAFKA_STORAGE_ERROR while the disk is "
+        "full; TRANSACTIONAL_ID_AUTHORIZATION_FAILED for all that is transactional, while that "
+        "is not served."
     )
     base_offset: int = int64(
         "Offset given to the first record, for a repeated batch the one given then; -1 on error."
     )
     log_append_time_ms: int = int64(
         "The broker's clock where the topic uses LogAppendTime; -1 where the producer's "
-        "timestamps stand.",
+        "timestamps are kept.",
         default=-1,
     )
     log_start_offset: int = int64(

@@ -25,5 +25,5 @@ class SaslAuthenticateResponse(Message, key=36, versions=(0, 2), flexible=2):
     )
     auth_bytes: bytes = blob("The broker's token; empty on error.")
     session_lifetime_ms: int = int64(
-        "The client must authenticate anew within this time; 0 for never.", since=1, ignorable=True
+        "The client must authenticate again within this time; 0 for never.", since=1, ignorable=True
     )

@@ -22,9 +22,7 @@ class ShareGroupHeartbeatRequest(Message, key=76, versions=(1, 1), flexible=0):
     group_id: str = string()
     member_id: str = string()
     member_epoch: int = int32("0 joins, -1 leaves.")
-    rack_id: str | None = string(
-        "Null if there is none or it did not change.", default=None, nullable=0
-    )
+    rack_id: str | None = string("Null if absent or unchanged.", default=None, nullable=0)
     subscribed_topic_names: list[str] | None = array(
         STRING, "Null if they did not change.", default=None, nullable=0
     )

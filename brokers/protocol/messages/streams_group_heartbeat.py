@@ -79,9 +79,7 @@ class StreamsGroupHeartbeatRequest(Message, key=88, versions=(0, 0), flexible=0)
     member_epoch: int = int32("0 joins, -1 leaves, -2 is a static member that will be back.")
     endpoint_information_epoch: int = int32()
     instance_id: str | None = string("Null unless the member is static.", default=None, nullable=0)
-    rack_id: str | None = string(
-        "Null if there is none or it did not change.", default=None, nullable=0
-    )
+    rack_id: str | None = string("Null if absent or unchanged.", default=None, nullable=0)
     rebalance_timeout_ms: int = int32(
         "How long the member may take to give up tasks, in ms; -1 if it did not change.", default=-1
     )
@@ -96,9 +94,7 @@ class StreamsGroupHeartbeatRequest(Message, key=88, versions=(0, 0), flexible=0)
         TaskIds, "Null if they did not change.", default=None, nullable=0
     )
     process_id: str | None = string("Null if it did not change.", default=None, nullable=0)
-    user_endpoint: Endpoint | None = nested(
-        Endpoint, "Null if there is none or it did not change.", nullable=0
-    )
+    user_endpoint: Endpoint | None = nested(Endpoint, "Null if absent or unchanged.", nullable=0)
     client_tags: list[KeyValue] | None = array(
         KeyValue, "Null if they did not change.", default=None, nullable=0
     )

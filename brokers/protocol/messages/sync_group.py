@@ -48,4 +48,4 @@ class SyncGroupResponse(Message, key=14, versions=(0, 5), flexible=4):
     protocol_name: str | None = string(
         "Null on error.", default=None, since=5, nullable=5, ignorable=True
     )
-    assignment: bytes = blob("What this member shall read; empty on error.")
+    assignment: bytes = blob("The assignment of this member; empty on error.")

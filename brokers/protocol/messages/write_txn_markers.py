@@ -31,7 +31,7 @@ class WritableTxnMarker(Message):
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
     coordinator_epoch: int = int32("Epoch of the coordinator, so that a deposed one is refused.")
     transaction_version: int = int8(
-        "Version of the transaction protocol; 0 is not told.", since=2, ignorable=True
+        "Version of the transaction protocol; 0 if unknown.", since=2, ignorable=True
     )
 
 

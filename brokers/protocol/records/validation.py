@@ -324,7 +324,7 @@ def _check_each(
         if are_keys_required and not has_key:
             faults.add(offset - first_offset, _NO_KEY)
         elif timestamp != NO_TIMESTAMP and not oldest_ms <= timestamp <= newest_ms:
-            wrong = f"has timestamp {timestamp}, which lies outside of {oldest_ms} to {newest_ms}"
+            wrong = f"has timestamp {timestamp}, which is outside of {oldest_ms} to {newest_ms}"
             faults.add(offset - first_offset, wrong, is_time=True)
         expected_offset += 1
     if faults.count:
@@ -473,6 +473,6 @@ def _bad_timestamp(batch: Batch, rules: ProduceRules, now_ms: int) -> KafkaError
         pass
     return KafkaError(
         ErrorCode.INVALID_TIMESTAMP,
-        f"timestamp {timestamp} lies {timestamp - now_ms} ms after the broker's time, "
-        f"the topic allows {rules.timestamp_after_max_ms}",
+        f"timestamp {timestamp} is {timestamp - now_ms} ms after the broker's time, the topic "
+        f"allows {rules.timestamp_after_max_ms}",
     )

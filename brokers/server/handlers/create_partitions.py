@@ -41,9 +41,7 @@ async def handle(
 
 def _part(topic: CreatePartitionsTopic, *, is_repeated: bool) -> Action | Outcome:
     if is_repeated:
-        return refusal(
-            ErrorCode.INVALID_REQUEST, f"topic {shown(topic.name)} stands more than once"
-        )
+        return refusal(ErrorCode.INVALID_REQUEST, f"topic {shown(topic.name)} is listed twice")
     assignments = None
     if topic.assignments is not None:
         assignments = tuple(tuple(given.broker_ids) for given in topic.assignments)

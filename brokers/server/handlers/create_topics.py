@@ -52,9 +52,7 @@ async def handle(
 
 def _part(context: Context, topic: CreatableTopic, *, is_repeated: bool) -> Action | Outcome:
     if is_repeated:
-        return refusal(
-            ErrorCode.INVALID_REQUEST, f"topic {shown(topic.name)} stands more than once"
-        )
+        return refusal(ErrorCode.INVALID_REQUEST, f"topic {shown(topic.name)} is listed twice")
     try:
         assignments = _assignments(topic.assignments)
     except KafkaError as error:

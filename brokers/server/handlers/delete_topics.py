@@ -80,7 +80,7 @@ def _part(topic: DeleteTopicState, *, is_repeated: bool) -> Action | Outcome:
         )
     if is_repeated:
         given = shown(topic.name) if topic.name is not None else f"with id {topic.topic_id.hex()}"
-        return refusal(ErrorCode.INVALID_REQUEST, f"topic {given} stands more than once")
+        return refusal(ErrorCode.INVALID_REQUEST, f"topic {given} is listed twice")
     return DeleteTopic(name=topic.name, topic_id=topic.topic_id if has_id else None)
 
 

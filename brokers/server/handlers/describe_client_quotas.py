@@ -43,12 +43,12 @@ def _check(components: Sequence[ComponentData]) -> None:
         if kind not in _TYPES:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
-                f"entity type {kind[:_SHOWN]!r} is none of {', '.join(sorted(_TYPES))}",
+                f"entity type {kind[:_SHOWN]!r} is not one of {', '.join(sorted(_TYPES))}",
             )
         if kind in seen:
             raise _invalid(f"entity type {kind} appears more than once in the filter")
         if not _EXACT <= match_type <= _ANY:
-            raise _invalid(f"match type {match_type} is none of 0, 1 and 2")
+            raise _invalid(f"match type {match_type} is not 0, 1 or 2")
         if (component.match is not None) != (match_type == _EXACT):
             raise _invalid(
                 f"match type {match_type} of {kind} "

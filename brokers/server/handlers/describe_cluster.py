@@ -37,7 +37,7 @@ def handle(
     if request.endpoint_type != BROKERS:
         return _refused(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"there is no endpoint type {request.endpoint_type}: 1 stands for brokers",
+            f"endpoint type {request.endpoint_type} is not supported: only 1, brokers, is",
         )
     image = context.image
     asked = request.include_cluster_authorized_operations

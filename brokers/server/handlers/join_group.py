@@ -59,5 +59,5 @@ def _session_error(context: Context, session_ms: int) -> KafkaError | None:
         return None
     return KafkaError(
         ErrorCode.INVALID_SESSION_TIMEOUT,
-        f"the session timeout is {session_ms} ms; it lies between {least} and {most}",
+        f"the session timeout is {session_ms} ms; it must be between {least} and {most}",
     )

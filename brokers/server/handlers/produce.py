@@ -320,7 +320,8 @@ def _refusal(context: Context, request: ProduceRequest) -> KafkaError | None:
 def _internal(name: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_TOPIC_EXCEPTION,
-        f"{name} is internal: what stands in it is read as the state of a coordinator",
+        f"{name} is internal: its records are the state of a coordinator, so clients may not "
+        "write to it",
     )
 
 

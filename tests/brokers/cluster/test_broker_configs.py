@@ -78,11 +78,11 @@ def test_a_broker_may_differ_but_in_what_holds_for_the_cluster() -> None:
         ("num.io.threads", "0", "below 1"),
         ("x" * 300, "1", "300 characters"),
         ("unknown.key", "x" * 2000, "2000 characters"),
-        ("log.dirs", "/tmp", "when it is started"),  # noqa: S108 - nothing is written there
-        ("log.retention.hours", "2", "when it is started"),
+        ("log.dirs", "/tmp", "at the start of a broker"),  # noqa: S108 - nothing is written there
+        ("log.retention.hours", "2", "at the start of a broker"),
         ("log.retention.ms", "soon", "whole number"),
         ("default.replication.factor", "3", "no effect"),
-        ("compression.type", "brotli", "none of uncompressed"),
+        ("compression.type", "brotli", "not one of uncompressed"),
     ],
 )
 def test_other_keys_are_refused_with_the_reason(key: str, value: str, reason: str) -> None:

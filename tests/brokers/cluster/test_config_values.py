@@ -64,7 +64,7 @@ def test_rules_say_what_is_wrong() -> None:
     assert between(1, 9, also=-1)(-1) is None
     assert between(0, 1)(0.5) is None
     assert between(0, 1)(1.5) == "is not between 0 and 1"
-    assert one_of("a", "b")("c") == "is none of a, b"
+    assert one_of("a", "b")("c") == "is not one of a, b"
     assert items_of("a", "b")(("a", "c")) == "names 'c', known are a, b"
     assert items_of("a", "b")(()) is None
 

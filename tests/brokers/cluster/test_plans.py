@@ -92,7 +92,7 @@ def test_a_deletion_tells_what_is_lost() -> None:
 
     assert "All records of 6 partitions are deleted" in words
     assert "Offsets that groups have committed" in words
-    assert "What is set for it is lost: retention.ms" in words
+    assert "Its configs are lost: retention.ms" in words
 
 
 @pytest.mark.parametrize(

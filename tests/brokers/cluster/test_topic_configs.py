@@ -145,7 +145,7 @@ def test_another_value_is_accepted_where_it_has_an_effect_only(key: str) -> None
         ("retention.ms", "a week", "whole number"),
         ("cleanup.policy", "none", "'none'"),
         ("cleanup.policy", "delete,", "empty item"),
-        ("message.timestamp.type", "createtime", "none of CreateTime, LogAppendTime"),
+        ("message.timestamp.type", "createtime", "not one of CreateTime, LogAppendTime"),
         ("min.insync.replicas", "0", "below 1"),
         ("flush.messages", "0", "below 1"),
         ("max.message.bytes", "-1", "below 0"),

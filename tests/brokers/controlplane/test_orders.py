@@ -125,14 +125,14 @@ def test_an_order_that_an_agent_took_with_it_has_failed(database: str) -> None:
 
     assert newest(cluster_id, now_ms=NOW_MS + 10**6).state is OrderState.FAILED
     services.give_up_taken(cluster_id=cluster_id, agent_id=AGENT, now_ms=NOW_MS)
-    assert "started anew" in newest(cluster_id).message
+    assert "was restarted meanwhile" in newest(cluster_id).message
 
 
 def test_another_incarnation_is_not_stopped_for_the_one_that_was_seen(database: str) -> None:
     cluster_id = new_cluster()
     epoch = new_broker(cluster_id)
 
-    with pytest.raises(KafkaError, match="started anew since the page was shown") as refused:
+    with pytest.raises(KafkaError, match="restarted since the page was shown") as refused:
         ask(cluster_id, epoch - 1)
 
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION

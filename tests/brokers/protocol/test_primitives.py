@@ -93,7 +93,7 @@ def test_a_count_of_tags_that_takes_two_bytes_is_read_from_its_start() -> None:
 @pytest.mark.parametrize(
     ("section", "count", "complaint"),
     [
-        (b"\x03\x00\x00", 3, "3 tagged fields cannot stand in 2 bytes"),
+        (b"\x03\x00\x00", 3, "3 tagged fields do not fit into 2 bytes"),
         (b"\xff\xff\xff\xff\x0f\x00", 0xFF, "4294967295 tagged fields"),
         (b"\x01\x00\x05abcd", 1, "of 5 bytes runs past"),
     ],

@@ -361,7 +361,7 @@ def test_an_insecure_start_is_said_aloud(tmp_path: Path) -> None:
         async with running(
             tmp_path, bind=EVERYWHERE, advertise="localhost", is_insecure=True
         ) as house:
-            await house.audience.hears("--insecure", "nobody is asked for a password")
+            await house.audience.hears("--insecure", "no password is required")
 
     within(scenario)
 
@@ -419,7 +419,7 @@ def test_a_home_whose_agent_can_change_nothing_is_not_healthy(tmp_path: Path) ->
             told = condition(pid=agent["pid"], monotonic_ms=now_ms)
             for said, reason in (
                 (replace(told, condition=REGRESSED, message="set back"), "set back"),
-                (replace(told, monotonic_ms=now_ms - 7_000), "has told nothing for 7 s"),
+                (replace(told, monotonic_ms=now_ms - 7_000), "has not responded for 7 s"),
             ):
                 write(tmp_path, said)
 

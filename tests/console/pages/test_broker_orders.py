@@ -66,7 +66,7 @@ def test_an_order_that_rests_on_another_incarnation_is_refused(olga: Client, tol
     answer = olga.post("/brokers/1/restart", form(EPOCH - 1))
 
     assert answer.status_code == 409
-    assert "has been started anew since the page was shown" in answer.content.decode()
+    assert "has been restarted since the page was shown" in answer.content.decode()
     assert orders() == []
 
 

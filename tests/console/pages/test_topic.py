@@ -98,7 +98,7 @@ def test_configs_stand_with_their_source_and_what_follows(
 
     page = unescape(alice.get("/topics/payments?tab=configs").content.decode())
 
-    for text in ("this topic", "604800000", "Segments whose newest record", "1 h"):
+    for text in ("this topic", "604800000", "segments whose newest record", "1 h"):
         assert text in page
     assert "retention.ms (1 h) has no effect before a segment is closed" in page
 

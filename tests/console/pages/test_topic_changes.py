@@ -185,7 +185,7 @@ def test_there_is_room_for_more_configs(alice: Client) -> None:
     page = sent(alice, NEW, key="retention.ms", value="5", do="more")
 
     assert page.count('name="key"') == 4
-    assert "Segments whose newest record" in page
+    assert "segments whose newest record" in page
 
 
 @pytest.mark.usefixtures("cluster")

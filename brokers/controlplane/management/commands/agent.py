@@ -7,7 +7,7 @@ from brokers.controlplane.agent.home import HomeDamaged, HomeInUse
 
 
 class Command(BaseCommand):
-    help = "Serve this host's brokers until told to stop."
+    help = "Serve this host's brokers until stopped."
     # Checks concern the web; an agent must start fast.
     requires_system_checks = ()
 

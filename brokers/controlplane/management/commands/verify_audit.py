@@ -19,8 +19,8 @@ def noted_entry(text: str) -> tuple[int, str]:
 
 class Command(BaseCommand):
     help = (
-        "Follow the chain of the audit's digests. Note the last line elsewhere, and give it as"
-        " --noted next time: that finds out whether all of it was written anew."
+        "Follow the chain of the audit's digests. Note the last line elsewhere, and give it as "
+        "--noted next time: this detects a log that was rewritten as a whole."
     )
     # Checks concern the web.
     requires_system_checks = ()

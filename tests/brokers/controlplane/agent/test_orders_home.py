@@ -59,7 +59,7 @@ def test_a_broker_is_stopped_started_and_restarted(tmp_path: Path) -> None:
     with running_cluster(tmp_path / "home") as cluster:
         first = cluster.pid("broker-1")
 
-        stays = "broker-1 (broker 1) is stopped, and stays so until somebody starts it"
+        stays = "broker-1 (broker 1) is stopped, and stays stopped until it is started by hand"
         assert ordered(cluster, "stop") == ["done", stays, "alice"]
         assert cluster.component("broker-1")["state"] == "stopped"
         assert holds.read(cluster.folder)["broker-1"].broker_id == 1
@@ -82,7 +82,7 @@ def test_an_order_reaches_a_broker_of_another_host(tmp_path: Path) -> None:
     ):
         here, first = one.pid("broker-1"), two.pid("broker-1")
 
-        stays = "broker-1 (broker 2) is stopped, and stays so until somebody starts it"
+        stays = "broker-1 (broker 2) is stopped, and stays stopped until it is started by hand"
         assert ordered(one, "stop", broker=2, database=database) == ["done", stays, "alice"]
         assert two.component("broker-1")["state"] == "stopped"
         started = ordered(one, "start", broker=2, database=database)
