@@ -21,7 +21,7 @@ parser.add_argument(
     help="seconds that answers under way have at the end",
 )
 parser.add_argument(
-    "--door", choices=("web", "rest"), default="web", help="who comes: browsers, or programs"
+    "--door", choices=("web", "rest"), default="web", help="the clients: browsers, or programs"
 )
 parser.add_argument("--worker", default="web", metavar="NAME", help="the name of this process")
 parser.add_argument(

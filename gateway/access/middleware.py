@@ -21,8 +21,8 @@ from gateway.access.sessions import POLL_HEADER, SessionStore
 
 UNDECLARED = Decision(
     is_allowed=False,
-    reason="This address does not say who may use it, so nobody may. That is a mistake of this"
-    " release: tell whoever runs it.",
+    reason="This address has no access rule, so it is closed to all users. This is a bug in this "
+    "release: report it to your administrator.",
 )
 
 

@@ -53,7 +53,7 @@ def signed_in(view: View) -> View:
 def open_before_change(view: View) -> View:
     """Admit signed-in users who still have to change a password set by another person."""
     found = requirement_of(view)
-    assert found is not None, "stands above signed_in"
+    assert found is not None, "listed above signed_in"
     return _declare(view, replace(found, is_open_before_change=True))
 
 

@@ -69,7 +69,7 @@ def remove_grant(*, actor: Actor, number: int, grant: int) -> None:
     with _changing(number) as user:
         row = user.grants.filter(pk=grant).first()
         if row is None:
-            raise Refused(f"{user.username} does not have this right any more: reload the page")
+            raise Refused(f"{user.username} no longer has this right: reload the page")
         told = selectors.grant_of(row)
         is_own = user.username == actor.name
         if is_own and told == grants.FULL_ADMIN:
@@ -175,13 +175,13 @@ def _changing(number: int) -> Iterator[User]:
         list(selectors.admin_grants().select_for_update(of=("self",)).order_by("pk"))
         user = User.objects.filter(pk=number).first()
         if user is None:
-            raise Refused("this user does not exist any more: go back to the list of users")
+            raise Refused("this user no longer exists: go back to the list of users")
         had_admin = selectors.admin_grants().exists()
         yield user
         if had_admin and not selectors.admin_grants().exists():
             raise Refused(
-                f"{user.username} is the last admin of this console: make"
-                " somebody else an admin first"
+                f"{user.username} is the last admin of this console: make another user an admin "
+                "first"
             )
 
 

@@ -87,7 +87,7 @@ def revoke_token(*, actor: Actor, number: int, owner_id: int | None = None) -> s
             rows = rows.filter(owner_id=owner_id)
         token = rows.first()
         if token is None:
-            raise Refused("this token does not exist any more: reload the page")
+            raise Refused("this token no longer exists: reload the page")
         return _revoke(token, actor)
 
 

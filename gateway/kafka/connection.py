@@ -112,7 +112,7 @@ class Reach:
     def failure(self) -> KafkaFailure:
         """Return the failure of an unreachable cluster, with the last known reason."""
         if SPEAKS_HTTP in self._reason:
-            words = "what answers there speaks HTTP, not Kafka"
+            words = "the server there speaks HTTP, not Kafka"
         elif found := REASON.match(self._reason):
             words = f"no broker answers there ({found['what'][:1].lower()}{found['what'][1:]})"
         else:

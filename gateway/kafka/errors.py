@@ -199,15 +199,15 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "TOPIC_AUTHORIZATION_FAILED": Advice(
         sentence="you may not do this with the topic",
-        next_step="ask whoever administers the cluster for the right",
+        next_step="ask an administrator of the cluster for the right",
     ),
     "GROUP_AUTHORIZATION_FAILED": Advice(
         sentence="you may not do this with the group",
-        next_step="ask whoever administers the cluster for the right",
+        next_step="ask an administrator of the cluster for the right",
     ),
     "CLUSTER_AUTHORIZATION_FAILED": Advice(
         sentence="you may not do this with the cluster",
-        next_step="ask whoever administers the cluster for the right",
+        next_step="ask an administrator of the cluster for the right",
     ),
     "SASL_AUTHENTICATION_FAILED": Advice(
         next_step="check the user name, the password and the SASL mechanism"

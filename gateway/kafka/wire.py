@@ -86,7 +86,7 @@ class Reader:
     def _checked(self, size: int) -> int:
         """Return a size that fits into the rest; 0 for that of null, which is negative."""
         if size > len(self._data) - self._at:
-            raise struct.error(f"{size} of {len(self._data) - self._at} bytes are told")
+            raise struct.error(f"a field of {size} bytes has only {len(self._data) - self._at}")
         return max(0, size)
 
 
@@ -155,7 +155,7 @@ def _asked(address: tuple[str, int], question: bytes, deadline: Deadline, max_by
         link.sendall(question)
         [size] = struct.unpack(">i", _taken(link, 4, deadline))
         if not 4 <= size <= max_bytes:
-            raise ValueError(f"an answer of {size} bytes is none of Kafka's")
+            raise ValueError(f"an answer of {size} bytes is not a Kafka response")
         answer = Reader(_taken(link, size, deadline))
     answer.number("i")
     return answer

@@ -80,8 +80,8 @@ def refuse_in_address(asked: Asked) -> None:
     if token_text.holds_token(address) or token_text.holds_token(quoted):
         raise ApiError(
             Code.BAD_REQUEST,
-            "a token stands in the address, where logs and histories keep it: revoke it, make"
-            " another one, and send that as `Authorization: Bearer TOKEN`",
+            "the address contains a token, which logs and histories keep: revoke it, create "
+            "another one, and send that as `Authorization: Bearer TOKEN`",
         )
 
 

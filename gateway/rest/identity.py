@@ -114,7 +114,7 @@ class Identity:
         if key:
             return SessionProof(key=key)
         why = cookies.refusal(asked) if cookies.session_of(asked) else None
-        raise not_authenticated(why or f"nobody is known without a credential: {HOW}")
+        raise not_authenticated(why or f"credentials are required: {HOW}")
 
     def remembered(self, key: object) -> Caller | None:
         """Return the caller of a key if it was identified a moment ago."""
@@ -262,7 +262,9 @@ def of_process() -> Identity:
 
 def _of_token(token: KnownToken | None, proof: TokenProof) -> tuple[Caller, datetime | None]:
     if token is None:
-        raise not_authenticated("nobody has this token: it was deleted, or is of another cluster")
+        raise not_authenticated(
+            "this token is unknown: it was deleted, or belongs to another cluster"
+        )
     if token.state is not TokenState.VALID:
         raise not_authenticated(STATES[token.state])
     caller = Caller(
@@ -281,7 +283,7 @@ def _of_user(proof: UserProof) -> Caller:
         raise not_authenticated(WRONG)
     if selectors.must_change_password(user.pk):
         raise not_authenticated(
-            "this password was made by somebody else: sign in to the console and change it first"
+            "an administrator set this password: sign in to the console and change it first"
         )
     return Caller(
         kind=CallerKind.USER,

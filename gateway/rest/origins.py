@@ -73,8 +73,8 @@ async def _refuse(scope: Scope, send: Send, origin: str) -> None:
     shown = "".join(sign if sign.isprintable() else "?" for sign in origin[:200])
     error = ApiError(
         Code.NOT_ALLOWED,
-        f"pages of {shown} may not call here: whoever runs this adds the origin to"
-        " SAMSA_ALLOWED_ORIGINS",
+        f"pages of {shown} may not call this server: its administrator must add the origin to "
+        "SAMSA_ALLOWED_ORIGINS",
     )
     if scope["type"] == "websocket":
         # Before the handshake: the server answers with 403.

@@ -163,8 +163,8 @@ def caller_of(request: Request) -> Caller:
             return found
     raise ApiError(
         Code.NOT_AUTHENTICATED,
-        "nobody is known by this request: send a token as `Authorization: Bearer TOKEN`, or a"
-        " user of the console by Basic",
+        "credentials are required: send a token as `Authorization: Bearer TOKEN`, or a user of "
+        "the console by Basic",
     )
 
 

@@ -155,7 +155,7 @@ class Worker:
         if not bootstrap:
             raise ApiError(
                 Code.UNAVAILABLE,
-                "no broker has told yet where it serves: try again in a second",
+                "no broker has registered an address yet: try again in a second",
                 retry_after_s=1,
             )
         return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
@@ -178,7 +178,7 @@ class Worker:
         except (OSError, UnicodeDecodeError):
             raise ApiError(
                 Code.UNAVAILABLE,
-                "the agent has not told the cluster's id yet: try again in a second",
+                "the agent has not reported the cluster id yet: try again in a second",
                 retry_after_s=1,
             ) from None
 

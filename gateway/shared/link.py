@@ -107,7 +107,7 @@ class Link:
         try:
             return self._parser.gets()
         except hiredis.HiredisError as error:
-            raise LinkError(f"what answers speaks another protocol: {error}") from None
+            raise LinkError(f"the server speaks another protocol: {error}") from None
 
 
 def packed(words: Sequence[str | bytes | int]) -> bytes:

@@ -267,7 +267,7 @@ class Connection:
 
     async def _produce(self, action: decided.Send, size: int) -> None:
         house, record, caller = self._house, action.record, self._session.caller
-        assert caller is not None, "nobody writes without a name"
+        assert caller is not None, "a caller without a name writes"
         settled = partial(self._settled, action.id, action.topic)
         try:
             while self._session.is_full:
@@ -370,7 +370,7 @@ class Connection:
     async def _belong(self, feeding: Feeding, joining: decided.Join) -> None:
         """Be a member of a group for the lifetime of a subscription."""
         sid, caller = joining.sid, self._session.caller
-        assert caller is not None, "nobody subscribes without a name"
+        assert caller is not None, "a caller without a name subscribes"
         reset = Reset.EARLIEST if joining.is_from_earliest else Reset.LATEST
         try:
             async with self._house.member_seats.reserved(caller):

@@ -33,20 +33,20 @@ SAID: Final[Mapping[str, str]] = {
     "ack": "Commit, for a group: the offset behind the last record that is done with.",
     "pause": "Take nothing of a subscription, or of some of its partitions.",
     "resume": "Take of them again.",
-    "seek": "Go on elsewhere, in partitions that the subscription reads.",
+    "seek": "Seek in partitions of the subscription.",
     "unsubscribe": "End a subscription.",
     "ping": "Ask for a `pong`.",
 }
 TOLD: Final[Mapping[str, str]] = {
-    "ready": "Who the socket belongs to, and in which cluster.",
+    "ready": "The user or program of the socket, and its cluster.",
     "receipt": "A record is written.",
     "throttle": "The caller writes more than it may; the record goes in so many milliseconds.",
-    "assigned": "What a subscription reads, and from where; later what has been added to that.",
+    "assigned": "The partitions of a subscription and their positions; later the added ones.",
     "batch": "Records of one partition in a row.",
     "acked": "The offsets that a group keeps now.",
-    "gap": "Offsets that nobody gets, and why.",
+    "gap": "Offsets that are not delivered, and why.",
     "revoked": "Partitions that a subscription reads no more, and whether it is over.",
-    "error": "What failed, of an `id`, of a `sid`, or of the socket.",
+    "error": "The failure of an `id`, of a `sid`, or of the socket.",
     "pong": "The answer to `ping`.",
 }
 CHANNEL: Final = {"$ref": "#/channels/socket"}

@@ -458,7 +458,7 @@ class Session:
             raise refused
 
     def _refusal_to_go_on(self, subscription: Subscription) -> ApiError | None:
-        assert self._caller is not None, "nobody is let in without a name"
+        assert self._caller is not None, "a caller without a name was let in"
         if subscription.group is not None:
             refused = self._refusal(Operation.RESET_GROUPS, [subscription.group], Kind.GROUP)
             if refused is not None:
@@ -466,8 +466,8 @@ class Session:
         if subscription.pattern is not None and not self.readable:
             return ApiError(
                 Code.NOT_ALLOWED,
-                f"{subscription.pattern.text!r} means topics whose payloads you may read, and there"
-                f" are none: {self._caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
+                f"{subscription.pattern.text!r} matches no topic whose payloads you may read: "
+                f"{self._caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
             )
         return self._refusal(Operation.READ_PAYLOADS, subscription.topics)
 
@@ -481,7 +481,7 @@ class Session:
     def _refusal(
         self, operation: Operation, names: Collection[str], kind: Kind = Kind.TOPIC
     ) -> ApiError | None:
-        assert self._caller is not None, "nobody is let in without a name"
+        assert self._caller is not None, "a caller without a name was let in"
         for name in names:
             decision = self._caller.decide(operation, kind, self._cluster_id, name)
             if not decision.is_allowed:

@@ -190,7 +190,7 @@ def test_a_view_for_programs_finds_its_caller_in_the_scope() -> None:
 
 def test_the_body_of_a_caller_that_is_refused_is_not_read() -> None:
     view, callers = View(), Callers()
-    callers.error = ApiError(Code.NOT_AUTHENTICATED, "nobody is known")
+    callers.error = ApiError(Code.NOT_AUTHENTICATED, "credentials are required")
 
     refused = post("/v3/clusters", 10, dispatching(view, callers=callers))
     of_connect = post("/connect/connectors", 10, dispatching(view, callers=callers))
@@ -203,7 +203,7 @@ def test_the_body_of_a_caller_that_is_refused_is_not_read() -> None:
 
 def test_a_view_answers_a_caller_that_is_refused_without_a_body_and_finds_the_reason() -> None:
     view, callers = View(), Callers()
-    callers.error = ApiError(Code.NOT_AUTHENTICATED, "nobody is known")
+    callers.error = ApiError(Code.NOT_AUTHENTICATED, "credentials are required")
 
     asyncio.run(asked(dispatching(view, callers=callers), "GET", "/v3/openapi.json", headers={}))
 

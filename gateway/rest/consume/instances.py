@@ -346,9 +346,9 @@ def claim_of(group: str, name: str) -> str:
 def not_found(name: str) -> ApiError:
     return ApiError(
         Code.NOT_THERE,
-        f"Consumer instance not found. {name[: names.MAX_CHARS]!r} was deleted, was not used for"
-        f" {IDLE_S:g} s, or its worker has ended: create it again, its group goes on from what was"
-        " committed",
+        f"Consumer instance not found. {name[: names.MAX_CHARS]!r} was deleted, was not used for "
+        f"{IDLE_S:g} s, or its worker has ended: create it again, its group continues from what "
+        "was committed",
     )
 
 

@@ -27,7 +27,7 @@ def readable(call: Call, pattern: TopicPattern) -> Names:
     if not found:
         raise ApiError(
             Code.NOT_ALLOWED,
-            f"topic_pattern {pattern.text!r} means topics whose payloads you may read, and there"
-            f" are none: {call.caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
+            f"topic_pattern {pattern.text!r} matches no topic whose payloads you may read: "
+            f"{call.caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
         )
     return found

@@ -15,9 +15,9 @@ NUMBERS: Final = frozenset({"partition_id", "broker_id"})
 # Answers that any call may get.
 ERRORS: Final[Mapping[int, str]] = {
     400: "The request is wrong, or the brokers refused it (40002).",
-    401: "Nobody is known by this request (40101).",
+    401: "The credentials are missing or wrong (40101).",
     403: "The caller lacks the right (40301).",
-    404: "What the address names does not exist.",
+    404: "The resource in the address does not exist.",
     405: "The address does not take this method.",
     406: "No media type that was asked for is answered.",
     413: "The body is too large.",

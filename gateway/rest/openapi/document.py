@@ -16,9 +16,9 @@ ABOUT: Final = """\
 Programs without a client of Kafka produce, consume and administer here.
 
 Versions 2 and 3 are those of Kafka's published REST interface; `/v1` is ours.
-Who calls shows a token (`Authorization: Bearer …`), or signs in by Basic.
+Send a token (`Authorization: Bearer …`), or a user name and password by Basic.
 All errors have the form `{"error_code", "message"}`; the message says what to do next.
-WebSocket frames are no calls: `/ws/v1/frames.json` describes them.
+`/ws/v1/frames.json` describes WebSocket frames.
 """
 TAGS: Final = (
     "Records",

@@ -89,7 +89,9 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
         summary="Fetch records.", answers=RECORDS, query=("timeout", "max_bytes")
     ),
     ("POST", "/consumers/{}/instances/{}/offsets"): Row(
-        summary="Commit offsets: those given, or all that was fetched.", takes=(V2,), answers=(V2,)
+        summary="Commit offsets: those in the body, or those of all fetched records.",
+        takes=(V2,),
+        answers=(V2,),
     ),
     ("GET", "/consumers/{}/instances/{}/offsets"): Row(
         summary="Show committed offsets; the partitions are in the body.",
@@ -97,25 +99,25 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
         answers=(V2,),
     ),
     ("POST", "/consumers/{}/instances/{}/positions"): Row(
-        summary="Go on reading at offsets.", status=204, takes=(V2,), answers=(V2,)
+        summary="Seek to offsets.", status=204, takes=(V2,), answers=(V2,)
     ),
     ("POST", "/consumers/{}/instances/{}/positions/beginning"): Row(
-        summary="Go on reading at the beginning.", status=204, takes=(V2,), answers=(V2,)
+        summary="Seek to the beginning.", status=204, takes=(V2,), answers=(V2,)
     ),
     ("POST", "/consumers/{}/instances/{}/positions/end"): Row(
-        summary="Go on reading at the end.", status=204, takes=(V2,), answers=(V2,)
+        summary="Seek to the end.", status=204, takes=(V2,), answers=(V2,)
     ),
     ("GET", "/topics/{}/records"): Row(
         summary="Read records of a topic without a group: once, or as a stream.",
-        says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, which"
-        " go on after `Last-Event-ID`.",
+        says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, "
+        "which continue after `Last-Event-ID`.",
         answers=(JSON, NDJSON, EVENTS),
         query=("partition", "from", "max", "max_bytes", "wait", "format"),
     ),
     ("GET", "/"): Row(
-        summary="Read records of some topics as events, for as long as the caller stays.",
-        says="`topics` names them, with commas between, or `pattern` means those that the caller"
-        " may read; goes on after `Last-Event-ID`.",
+        summary="Stream records of topics as server-sent events, until the caller disconnects.",
+        says="`topics` names them, with commas between, or `pattern` means those that the caller "
+        "may read; continues after `Last-Event-ID`.",
         answers=(EVENTS,),
         query=("topics", "pattern", "from", "max", "wait", "format"),
     ),

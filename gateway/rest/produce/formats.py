@@ -49,8 +49,8 @@ def format_of(name: str | None, field: str) -> Format:
     if name is None:
         raise ApiError(
             Code.BAD_SCHEMA,
-            f"{field}.type is missing and there is no schema registry to tell it: "
-            "say BINARY, STRING or JSON",
+            f"{field}.type is missing, and there is no schema registry to look it up in: say "
+            "BINARY, STRING or JSON",
         )
     if name in OF_REGISTRY:
         raise ApiError(

@@ -159,8 +159,9 @@ def _pair(topic: str, text: str) -> dict[Place, Position]:
     index, colon, offset = text.partition(":")
     if not colon or not _is_number(index) or not _is_number(offset) or int(index) > MAX_INDEX:
         raise bad(
-            f"no position is {text[:80]!r}: give beginning, end, an offset, a time like"
-            " 2026-01-31T12:00:00Z, or partition:offset,partition:offset as an answer tells in next"
+            f"no position is {text[:80]!r}: give beginning, end, an offset, a time like "
+            "2026-01-31T12:00:00Z, or partition:offset,partition:offset as in the field next of "
+            "an answer"
         )
     return {Place(topic=topic, partition=int(index)): _offset(offset)}
 

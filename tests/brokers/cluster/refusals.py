@@ -144,7 +144,7 @@ REFUSED: list[tuple[Action, ErrorCode, str]] = [
     ),
     (alter("-1", ("log.retention.ms", SET, "5"), kind=BROKER), ErrorCode.INVALID_REQUEST, "'-1'"),
     (alter("x", ("log.retention.ms", SET, "5"), kind=BROKER), ErrorCode.INVALID_REQUEST, "'x'"),
-    (alter("1", ("log.dirs", SET, "/x"), kind=BROKER), ErrorCode.INVALID_REQUEST, "while brokers run"),
+    (alter("1", ("log.dirs", SET, "/x"), kind=BROKER), ErrorCode.INVALID_REQUEST, "brokers run"),
     (alter("1", ("num.partitions", SET, "5"), kind=BROKER), ErrorCode.INVALID_REQUEST, "cluster"),
 ]
 

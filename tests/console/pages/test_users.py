@@ -148,7 +148,7 @@ def test_a_right_that_is_refused_is_told_on_the_page(alice: Client, bob: User) -
 
     assert (answer.status_code, gone.status_code) == (400, 400)
     assert "bob has this right already" in answer.content.decode()
-    assert "does not have this right any more" in gone.content.decode()
+    assert "no longer has this right" in gone.content.decode()
 
 
 @pytest.mark.parametrize(

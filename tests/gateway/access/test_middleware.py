@@ -137,7 +137,7 @@ def test_a_view_that_declares_nothing_serves_nobody() -> None:
         of_nobody = Client().get("/")
 
     assert answer.status_code == 403
-    assert "does not say who may use it" in answer.content.decode()
+    assert "has no access rule" in answer.content.decode()
     assert of_nobody["Location"] == "/login?next=/"
 
 

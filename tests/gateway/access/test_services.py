@@ -208,7 +208,7 @@ def test_a_deleted_user_leaves_nothing_behind(alice: User, bob: User) -> None:
 
     assert not has_session(key)
     assert not models.Grant.objects.filter(user_id=bob.pk).exists()
-    with pytest.raises(Refused, match="does not exist any more"):
+    with pytest.raises(Refused, match="no longer exists"):
         services.delete_user(actor=ALICE, number=bob.pk)
 
 

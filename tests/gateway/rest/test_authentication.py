@@ -27,10 +27,10 @@ def test_a_view_gets_the_caller_of_its_scope() -> None:
 
 
 def test_a_view_refuses_a_caller_by_the_error_that_was_found() -> None:
-    error = ApiError(Code.NOT_AUTHENTICATED, "nobody is known")
+    error = ApiError(Code.NOT_AUTHENTICATED, "credentials are required")
     refused = request(error)
 
-    with pytest.raises(ApiError, match="nobody is known") as caught:
+    with pytest.raises(ApiError, match="credentials are required") as caught:
         CallerAuthentication().authenticate(refused)
     assert caught.value is error
     assert CallerAuthentication().authenticate_header(refused) == CHALLENGE

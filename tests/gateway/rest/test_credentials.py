@@ -67,7 +67,7 @@ def test_what_shows_nobody_says_why(header: str, said: str) -> None:
     ],
 )
 def test_a_token_in_an_address_is_refused_and_not_repeated(path: str, query: str) -> None:
-    with pytest.raises(ApiError, match="stands in the address") as caught:
+    with pytest.raises(ApiError, match="the address contains a token") as caught:
         refuse_in_address(Asked(method="GET", headers={}, path=path, query=query.encode()))
 
     assert TEXT not in caught.value.message

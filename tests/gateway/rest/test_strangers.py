@@ -31,9 +31,9 @@ class Clock:
 def test_what_was_refused_is_refused_again_for_a_moment() -> None:
     clock = Clock()
     found = Strangers(monotonic=clock)
-    found.refuse("one", ApiError(Code.NOT_AUTHENTICATED, "nobody has this token"))
+    found.refuse("one", ApiError(Code.NOT_AUTHENTICATED, "this token is unknown"))
 
-    with pytest.raises(ApiError, match="nobody has this token"):
+    with pytest.raises(ApiError, match="this token is unknown"):
         found.check("one")
     found.check("another")
     clock.now += REFUSED_SECONDS
@@ -91,7 +91,7 @@ class Counting(Identity):
         assert self.go_on.wait(30)
         if asked.headers["authorization"] in self.known:
             return WRITER
-        raise not_authenticated("nobody has this token")
+        raise not_authenticated("this token is unknown")
 
 
 def bearer(number: int) -> str:

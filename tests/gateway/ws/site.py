@@ -60,7 +60,7 @@ class Callers:
     async def of(self, scope: Scope) -> Caller:
         shown = headers_of(scope).get("authorization", "")
         if shown != "Bearer good":
-            raise ApiError(Code.NOT_AUTHENTICATED, "nobody has this token")
+            raise ApiError(Code.NOT_AUTHENTICATED, "this token is unknown")
         return self._caller()
 
     async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:

@@ -44,7 +44,7 @@ def test_a_token_is_shown_in_the_first_frame(broker: BesideBroker) -> None:
             client = Client(connection)
             await client.say(**BAD)
             assert (await client.hear("error"))["error_code"] == 40101
-            assert await client.end() == (4401, "nobody has this token")
+            assert await client.end() == (4401, "this token is unknown")
 
     run(broker, work)
 

@@ -36,7 +36,7 @@ def test_a_pattern_means_the_topics_that_its_caller_may_read() -> None:
 
 
 def test_a_pattern_of_a_caller_that_may_read_nothing_is_refused() -> None:
-    with pytest.raises(ApiError, match="there are none") as caught:
+    with pytest.raises(ApiError, match="matches no topic") as caught:
         readable(call(), PATTERN)
 
     assert caught.value.code is Code.NOT_ALLOWED
