@@ -114,7 +114,7 @@ def _of_named(chained: Chained, name: str, config: Mapping[str, Any]) -> Iterato
         kind=Kind.CLASS,
         default=REQUIRED,
         importance=Importance.HIGH,
-        doc=f"What {name} does: the class of a {chained.word.lower()}.",
+        doc=f"The class of the {chained.word.lower()} {name}.",
         width=Width.LONG,
         display_name=f"{chained.word} type for {name}",
     )

@@ -243,7 +243,7 @@ def unseal(cluster: str, user: str, text: str) -> dict[str, str]:
             return selectors.vault().open(found, _place(cluster, user))
     except (ValueError, RecursionError, CannotOpen):
         pass
-    raise Unfit("what was typed before cannot be read any more: fill in the passwords again")
+    raise Unfit("the earlier input can no longer be read: fill in the passwords again")
 
 
 def _is_stored(found: object) -> bool:

@@ -364,8 +364,8 @@ def _replace(by: By, row: models.Connector, config: Config) -> selectors.Connect
 
 def _changed_meanwhile(name: str) -> Conflict:
     return Conflict(
-        f"Connector {name} was changed by somebody else meanwhile, or restarted: look at its config"
-        " and try again"
+        f"Connector {name} was changed by another user meanwhile, or restarted: look at its "
+        "config and try again"
     )
 
 

@@ -148,7 +148,7 @@ def _class_of(kind: str, name: str, config: Mapping[str, str]) -> Any:
     found = _CLASSES[kind].get(class_name)
     if found is None:
         known = ", ".join(sorted(one for one in _CLASSES[kind] if "." not in one))
-        what = f"is {class_name}, which is none" if class_name else "is not set"
+        what = f"is {class_name}, which is not one" if class_name else "is not set"
         raise ConfigError(f"{key} {what}: there are {known}")
     return found
 

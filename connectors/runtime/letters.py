@@ -38,7 +38,7 @@ class Unsent(Enum):
     NO_ORIGIN = "it does not name the topic it was read from"
     UNREAD = "a header name is not UTF-8, so its headers would be lost"
     NOT_READ = "the connector does not read the topic it was read from"
-    GONE = "the partition it was read from does not exist any more"
+    GONE = "its source partition no longer exists"
     UNPLANNED = "its topic was in none of the letters that the plan had counted"
 
 

@@ -70,8 +70,8 @@ class Ending(Enum):
     BUSY = "there is more to do"
     IDLE = "there was nothing more to do"
     RETRY = "something failed that may succeed later"
-    FAILED = "it cannot go on until somebody restarts it"
-    STOPPED = "it was told to end"
+    FAILED = "it has failed, and must be restarted"
+    STOPPED = "it was stopped"
     LOST = "the task has another owner"
 
 

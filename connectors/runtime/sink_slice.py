@@ -191,9 +191,9 @@ class _SinkSlice:
         strict = [place for place in new if place.topic != self._retry_topic]
         if strict and self._reading.reset == "none":
             raise ConfigError(
-                f"{strict[0].topic}, partition {strict[0].partition} has no offset of the group"
-                f" {group}, and consumer.override.auto.offset.reset is none: set offsets, or"
-                " earliest"
+                f"{strict[0].topic}, partition {strict[0].partition} has no offset of the group "
+                f"{group}, and consumer.override.auto.offset.reset=none forbids a default: set "
+                "offsets, or earliest"
             )
         fresh = dict(self._commit_first(inlet, new))
         self._committed = {
@@ -445,7 +445,9 @@ class _SinkSlice:
         # Report the failure that ended the slice.
         except Exception as error:  # noqa: BLE001
             said = self._turn.told(error)
-            self._ports.log.write(Level.WARN, f"what was put before will be put again: {said}")
+            self._ports.log.write(
+                Level.WARN, f"records that were put before will be put again: {said}"
+            )
 
     def _stop(self) -> None:
         """Stop the task; log its errors, so that they do not hide the result of the slice."""

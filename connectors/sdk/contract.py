@@ -98,7 +98,7 @@ def secrets_stay_hidden(connector: Connector, config: Config) -> None:
         if used is not None:
             said += [*used.lines, repr(used.kept)]
             used.close()
-    assert not [text for text in said if SECRET in text], "a secret is told"
+    assert not [text for text in said if SECRET in text], "a secret is shown"
 
 
 def source_resumes(
@@ -131,7 +131,7 @@ def sink_repeats_nothing(
 
     `contents` returns the contents of the target.
     """
-    assert connector.is_exactly_once, "what is claimed is checked, and nothing else"
+    assert connector.is_exactly_once, "only a connector that claims exactly once is checked for it"
     parsed = parse_config(connector.definition(), config)
     first, rest = list(batches[:1]), list(batches)
     for unflushed, again in ((first, first), (rest, rest), (first, rest)):
@@ -145,7 +145,7 @@ def sink_repeats_nothing(
     context = MemorySinkContext()
     run_sink(connector, parsed, context, rest)
     context.close()
-    assert contents() == once, "what was put again is there again"
+    assert contents() == once, "repeated records are stored twice"
 
 
 def _takes_paths(key: Key) -> bool:

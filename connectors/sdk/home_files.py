@@ -52,7 +52,8 @@ def parts_of(text: str) -> tuple[str, ...]:
         inside = f"{root()}/"
         if not text.startswith(inside):
             raise ConfigError(
-                f"{text} lies outside of {root()}: put it there, and write its path from there"
+                f"{text} is outside of {root()}: move it there, and give its path relative to "
+                "that folder"
             )
         text = text.removeprefix(inside)
     parts = tuple(part for part in text.split("/") if part not in ("", "."))

@@ -121,8 +121,8 @@ def _require_fit(
             parse_all(Definition((key,)), config)
         except ConfigError:
             raise ConfigError(
-                f"Invalid value for configuration {key.name}: what its reference stands for is no"
-                f" {key.kind.value} that the key takes; it is not shown, as it may be a secret"
+                f"Invalid value for configuration {key.name}: the value of its reference is not a "
+                f"{key.kind.value} that the key takes; it is not shown, since it may be a secret"
             ) from None
 
 

@@ -35,7 +35,9 @@ def connection() -> Connection:
             told = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))
             bootstrap = str(told.get("bootstrap") or "")
     if not bootstrap:
-        raise failure("BROKER_NOT_AVAILABLE", str(SETTINGS_FILE), "no broker has told its address")
+        raise failure(
+            "BROKER_NOT_AVAILABLE", str(SETTINGS_FILE), "no broker has reported its address"
+        )
     return Connection(bootstrap=bootstrap, client_id=CLIENT_ID)
 
 

@@ -60,8 +60,8 @@ def creation_refusal(cluster: str, connector: int, topic: str) -> str:
     except DatabaseError as error:
         _note(error)
         raise RetriableError(
-            f"topic {topic} does not exist, and the database does not tell whether the connector's"
-            " author may create it"
+            f"topic {topic} does not exist, and the database does not show whether the "
+            "connector's author may create it"
         ) from error
 
 

@@ -176,7 +176,7 @@ class SamsaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         places = places_of(self._options.selection, topics)
         end = at_place(self._cluster, places, LATEST, self._options)
         if gone := sorted(set(begin) - set(end)):
-            self._lose(f"{', '.join(map(str, gone))} should be read, but does not exist any more")
+            self._lose(f"{', '.join(map(str, gone))} should be read, but no longer exists")
         for where, last in end.items():
             if begin.get(where, 0) > last:
                 self._lose(f"{where} was read up to {begin[where]}, and now ends at {last}")

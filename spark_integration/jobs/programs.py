@@ -138,8 +138,8 @@ def _token(environment: Mapping[str, str], what: str) -> str:
     if token := environment.get(TOKEN_VARIABLE, ""):
         return token
     raise SparkRefused(
-        f"{what} runs whatever it is sent by those that know its secret, and {TOKEN_VARIABLE} is"
-        " not set: set it to one, here and where the server or the master is used"
+        f"{what} runs all code of clients that know its secret, and {TOKEN_VARIABLE} is not set: "
+        "set it to one, here and where the server or the master is used"
     )
 
 

@@ -279,7 +279,7 @@ def test_two_changes_at_once_do_not_undo_each_other(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(selectors, "judged", meanwhile)
 
-    with pytest.raises(Conflict, match="changed by somebody else"):
+    with pytest.raises(Conflict, match="changed by another user"):
         services.put_config(ANN, C, "a", SOURCE | {"file": "second"})
     assert selectors.connector(C, "a").config["file"] == "first"
 

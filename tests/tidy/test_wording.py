@@ -8,7 +8,7 @@ from tests.tidy.project import ROOT, Source, product, walk
 from tests.tidy.wording import DIALECT, dialect, dialect_of_page
 
 # Rooms whose texts have been reviewed.
-PLAIN_ROOMS = {"brokers", "cli", "gateway"}
+PLAIN_ROOMS = {"brokers", "cli", "connectors", "gateway", "spark_integration"}
 PLAIN_PAGES: set[str] = set()
 PAGES = [
     path

@@ -13,7 +13,7 @@ PRIVATE = 0o077
 
 
 class Command(BaseCommand):
-    help = "Plan the tasks of connectors until told to stop."
+    help = "Plan the tasks of connectors until stopped."
     # Django's checks are about the web.
     requires_system_checks = ()
 

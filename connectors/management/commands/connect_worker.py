@@ -19,7 +19,7 @@ PRIVATE = 0o077
 
 
 class Command(BaseCommand):
-    help = "Run tasks of connectors until told to stop."
+    help = "Run tasks of connectors until stopped."
     # Django's checks are about the web.
     requires_system_checks = ()
 

@@ -69,7 +69,7 @@ class Datagen(SourceConnector):
                     QUICKSTART,
                     Kind.STRING,
                     "orders",
-                    f"What records look like: {', '.join(SHAPES)}.",
+                    f"The schema of the records: {', '.join(SHAPES)}.",
                     importance=Importance.HIGH,
                     check=one_of(*SHAPES),
                     recommend=lambda _values: list(SHAPES),

@@ -107,8 +107,8 @@ class FileSource(SourceConnector):
                     kind=Kind.STRING,
                     default="text",
                     importance=Importance.LOW,
-                    doc="What a line becomes: text, which is UTF-8 with a mark in place of what is "
-                    "not, or bytes as they are.",
+                    doc="The type of a line: text, decoded as UTF-8 with a replacement character "
+                    "for other bytes, or bytes.",
                     check=one_of("text", "bytes"),
                     recommend=lambda _values: ["text", "bytes"],
                 ),

@@ -78,8 +78,8 @@ DEFINITION: Final = Definition(
         _key(
             URL,
             Kind.STRING,
-            "Where requests go, as https://host/path. ${topic}, ${key}, ${partition} and ${offset} "
-            "may stand in path and query.",
+            "Where requests go, as https://host/path. ${topic}, ${key}, ${partition} and "
+            "${offset} may be used in path and query.",
             "Server",
             check=_check_url,
             importance=Importance.HIGH,
@@ -163,7 +163,7 @@ DEFINITION: Final = Definition(
         _key(
             SEPARATOR,
             Kind.STRING,
-            f"What parts those of `{OTHER_HEADERS}`.",
+            f"The separator between those of `{OTHER_HEADERS}`.",
             "Request",
             "|",
             importance=Importance.LOW,
@@ -180,7 +180,7 @@ DEFINITION: Final = Definition(
         _key(
             "behavior.on.null.values",
             Kind.STRING,
-            "What becomes of a record without a value: it is left out (ignore), or fails.",
+            "The handling of records without a value: skip them (ignore), or fail.",
             "Request",
             "ignore",
             check=one_of_ignoring_case("ignore", "fail"),
@@ -208,9 +208,9 @@ DEFINITION: Final = Definition(
             "Batches",
             default=False,
         ),
-        _key("batch.prefix", Kind.STRING, "What stands before the first record.", "Batches"),
-        _key("batch.suffix", Kind.STRING, "What stands behind the last record.", "Batches"),
-        _key("batch.separator", Kind.STRING, "What stands between records.", "Batches"),
+        _key("batch.prefix", Kind.STRING, "The text before the first record.", "Batches"),
+        _key("batch.suffix", Kind.STRING, "The text after the last record.", "Batches"),
+        _key("batch.separator", Kind.STRING, "The text between records.", "Batches"),
         _key(
             "max.retries",
             Kind.INT,
@@ -284,7 +284,9 @@ def problems(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
     if not parsed.get(URL) and not parsed.get(OTHER_URL):
         wrong.append((URL, f'Missing required configuration "{URL}" which has no default value.'))
     if parsed.get(URL) and parsed.get(OTHER_URL):
-        wrong.append((OTHER_URL, f"It stands for {URL}, which is given too: take one out"))
+        wrong.append(
+            (OTHER_URL, f"It is an alias of {URL}, which is given too: remove one of them")
+        )
     kind = _authorization(parsed)
     if kind == "static" and not parsed.get(STATIC):
         wrong.append((STATIC, f"{AUTHORIZATION}=static needs it"))

@@ -209,7 +209,7 @@ class HttpTask(SinkTask):
         if status in RETRIABLE or status >= 500:
             raise RetriableError(said, wait_s=self._wait(answer), about_record=answered)
         if 300 <= status < 400:
-            advice = ": redirects are not followed, give the address they tell"
+            advice = ": redirects are not followed, give the address that they lead to"
             raise ConnectorError(said, about_record=f"{answered}{advice}")
         if status in UNWANTED or status < 300:
             advice = "; check http.url, request.method and the authorization"

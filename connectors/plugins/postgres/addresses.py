@@ -57,7 +57,7 @@ def parse_address(text: str) -> Address:
     if parameters.pop("ssl", "false") == "true":
         parameters.setdefault("ssl_mode", "require")
     if (mode := parameters.get("ssl_mode", "prefer")) not in SSL_MODES:
-        raise ConfigError(f"sslmode={mode} is none of {', '.join(SSL_MODES)}")
+        raise ConfigError(f"sslmode={mode} is not one of {', '.join(SSL_MODES)}")
     named = {"user": unquote(split.username or "")} | parameters
     return Address(host=split.hostname, port=port, database=database, **named)
 

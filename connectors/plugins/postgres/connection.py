@@ -85,9 +85,9 @@ def keys() -> tuple[Key, ...]:
         _key(
             ATTEMPTS,
             Kind.INT,
-            "After how many failures in a row to reach the database the task fails; -1 for never, "
-            "so that it goes on when the database is there again. A task that has never reached it "
-            "fails after five minutes.",
+            "After how many failures in a row to reach the database the task fails; -1 for "
+            "never, so that it continues when the database is back. A task that has never "
+            "reached it fails after five minutes.",
             default=-1,
             check=in_range(-1),
         ),

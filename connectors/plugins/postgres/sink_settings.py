@@ -181,8 +181,8 @@ def _data_keys() -> tuple[Key, ...]:
         _choice(
             INSERT_MODE,
             InsertMode.INSERT,
-            "What becomes of a record: insert adds a row; upsert adds it or replaces the one with "
-            "the same key; update changes rows that are there.",
+            "The statement for a record: insert adds a row; upsert adds it or replaces the one "
+            "with the same key; update changes rows that are there.",
         ),
         _choice(
             PK_MODE,
@@ -226,9 +226,9 @@ def _data_keys() -> tuple[Key, ...]:
             PLACEHOLDER,
             Kind.STRING,
             placeholders.DEFAULT,
-            "What a capture writes for a large value that an update left unchanged, as its own key "
-            "of this name says. Columns with it are left out of the statement: the row keeps the "
-            "value that it has.",
+            "The text that a capture writes for a large value that an update left unchanged, as "
+            "its own key of this name says. Columns with it are left out of the statement: the "
+            "row keeps the value that it has.",
             check=non_empty,
             group=DATA,
         ),

@@ -179,8 +179,8 @@ def _what_keys() -> tuple[Key, ...]:
             TOPIC_PREFIX,
             Kind.STRING,
             REQUIRED,
-            "What the names of topics begin with, before the name of the table; the whole name "
-            "where a query is read.",
+            "The prefix of the topic names, before the name of the table; the whole name where a "
+            "query is read.",
             importance=Importance.HIGH,
             check=non_empty,
             group=WHAT,
@@ -314,7 +314,7 @@ def _pace_keys() -> tuple[Key, ...]:
             NUMERIC,
             Kind.STRING,
             None,
-            "What NUMERIC with a precision becomes: none, a decimal; precision_only, an integer "
+            "The type of NUMERIC with a precision: none, a decimal; precision_only, an integer "
             "where it has no fraction; best_fit and best_fit_eager_double, a double where it has "
             "one. Without a precision it becomes a text.",
             importance=Importance.LOW,

@@ -149,7 +149,7 @@ KEYS: Final = (
     _key(
         "s3.path.style.access.enabled",
         Kind.BOOLEAN,
-        "Whether the bucket stands in the path of requests, and not in the name of the host.",
+        "Whether requests name the bucket in the path instead of in the host name.",
         "Bucket",
         default=True,
         importance=Importance.LOW,
@@ -185,13 +185,17 @@ KEYS: Final = (
     _key(
         "s3.acl.canned",
         Kind.STRING,
-        "Who else may read the objects; the bucket decides unless it is given.",
+        "The ACL of the objects. Default: that of the bucket.",
         "Access",
         check=lambda value: one_of(*ACLS)(value) if value else None,
         importance=Importance.LOW,
     ),
     _required(
-        FORMAT, Kind.CLASS, "What files hold: JSON lines or Parquet.", "Files", one_of(*FORMATS)
+        FORMAT,
+        Kind.CLASS,
+        "The format of the files: JSON lines or Parquet.",
+        "Files",
+        one_of(*FORMATS),
     ),
     _required(
         "flush.size",
@@ -257,7 +261,7 @@ KEYS: Final = (
     _key(
         "behavior.on.null.values",
         Kind.STRING,
-        "What becomes of a record without a value: it fails, or is left out (ignore).",
+        "The handling of records without a value: fail, or skip them (ignore).",
         "Files",
         "fail",
         check=one_of_ignoring_case("fail", "ignore"),
@@ -274,7 +278,7 @@ KEYS: Final = (
     _key(
         "file.delim",
         Kind.STRING,
-        "What stands between topic, partition and offset in a file's name.",
+        "The text between topic, partition and offset in a file name.",
         "Names",
         "+",
         check=one_of("+", "-", "_", "."),
@@ -378,7 +382,7 @@ KEYS: Final = (
         "schema.generator.class",
         Kind.CLASS,
         f"{_STORAGE}.hive.schema.DefaultSchemaGenerator",
-        "nothing is told to Hive",
+        "Hive is not notified",
         also=(f"{_STORAGE}.hive.schema.TimeBasedSchemaGenerator",),
     ),
     fixed_key(

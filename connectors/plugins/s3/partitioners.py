@@ -98,8 +98,8 @@ def time_pattern(path_format: str) -> str:
     for quoted, letters, others, stray in TOKEN.findall(path_format):
         if stray or (letters and letters not in LETTERS):
             raise ConfigError(
-                f"path.format {path_format!r} has {stray or letters!r}: "
-                f"words stand in quotes, times are {', '.join(LETTERS)}"
+                f"path.format {path_format!r} has {stray or letters!r}: quote literal text, and "
+                f"use {', '.join(LETTERS)} for times"
             )
         pattern += LETTERS.get(letters, "") or (quoted + others).replace("%", "%%")
     return pattern

@@ -188,7 +188,7 @@ class Store:
 def _advice(answer: Answer, bucket: Bucket) -> str:
     match answer.status:
         case 301 | 302 | 307:
-            return f"; the bucket lies elsewhere than {bucket.region}: see s3.region and store.url"
+            return f"; the bucket is not in region {bucket.region}: correct s3.region or store.url"
         case 403:
             return "; check aws.access.key.id, aws.secret.access.key, and the rights of the key"
         case 404:

@@ -17,8 +17,8 @@ from connectors.sdk.records import TopicPartition
 
 VERSION: Final = 1
 FORGOTTEN: Final = (
-    "{group} has lost its offsets, as groups do after some days without a commit: goes on where the"
-    " table ends; reset the offsets of the connector to begin elsewhere"
+    "{group} has lost its offsets, as groups do after some days without a commit: continues "
+    "where the table ends; reset the offsets of the connector to begin elsewhere"
 )
 Offsets = Mapping[TopicPartition, int]
 Bounds = Mapping[TopicPartition, tuple[int, int]]
@@ -318,7 +318,7 @@ def _written(told: Mapping[str, Any]) -> WrittenFile:
     for text in (told["staged"], told["path"]):
         path = PurePosixPath(text)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise ValueError(f"it names the file {text!r}, which lies outside of the table")
+            raise ValueError(f"it names the file {text!r}, which is outside of the table")
     return WrittenFile(**told)
 
 

@@ -17,7 +17,7 @@ MADE_ANEW: Final = (
     "{topic} was deleted and recreated since the last slice: each of its partitions begins where a"
     " new topic does"
 )
-DELETED: Final = "{topic} does not exist any more: what was not read of it is gone"
+DELETED: Final = "{topic} no longer exists: its unread records are lost"
 BACK: Final = "{topic} exists again with the same id: it is read on from where it was"
 # Far more than are deleted while a job runs; the oldest are forgotten first.
 MAX_GONE: Final = 1000

@@ -54,7 +54,7 @@ def path_of(location: str) -> Path:
     is_ours = location.startswith(("/", f"{SCHEME}/")) and not location.startswith("//")
     if not is_ours or not path.resolve().is_relative_to(root.resolve()):
         raise ConnectorError(
-            f"an Iceberg table names {location}, which lies outside of {root}: give another table"
+            f"an Iceberg table names {location}, which is outside of {root}: give another table"
         )
     return path
 

@@ -18,7 +18,7 @@ def read(context: JobContext) -> State:
     try:
         return load(json.dumps(dict(note)).encode())
     except (ValueError, KeyError, TypeError, AssertionError) as error:
-        context.log(f"what the task has noted of topics and batches cannot be read: {error!r}")
+        context.log(f"the task's note of topics and batches cannot be read: {error!r}")
         return new_state()
 
 

@@ -119,8 +119,8 @@ def _require_distinct(columns: Columns) -> None:
         other = lower.setdefault(name.lower(), name)
         if other != name:
             raise ConnectorError(
-                f"records have the fields {other!r} and {name!r}, which tables cannot tell apart:"
-                " give value.schema with one of them"
+                f"records have the fields {other!r} and {name!r}, which tables cannot "
+                "distinguish: give value.schema with one of them"
             )
 
 

@@ -246,7 +246,7 @@ class SparkSinkTask(JobTask):
             return
         if not self._context.commit(self._state.next):
             raise RetriableError(
-                f"the table is written up to batch {self._state.number}, and group"
-                f" {self._context.group} cannot be told; no other batch is begun before"
+                f"the table is written up to batch {self._state.number}, and group "
+                f"{self._context.group} cannot commit it; no other batch begins before that"
             )
         self._progress.keep(replace(self._state, told=dict(self._state.next)))

@@ -68,7 +68,7 @@ def _require_function(fields: Mapping[str, Any]) -> None:
 
 def _require_column(parts: Iterable[str]) -> None:
     if HIDDEN in (part.lower() for part in parts):
-        raise ConfigError(f"the query has {HIDDEN}, by which Spark tells where files lie")
+        raise ConfigError(f"the query contains {HIDDEN}, which shows where Spark's files are")
 
 
 def _require_plain_pattern(like: Node) -> None:

@@ -21,7 +21,7 @@ TYPE_KEY: Final = Key(
     name="converter.type",
     kind=Kind.STRING,
     importance=Importance.LOW,
-    doc="What the converter is used for.",
+    doc="The use of the converter: key or value.",
     check=one_of("key", "value", "header"),
     display_name="converter.type",
 )

@@ -16,7 +16,7 @@ KEYS: Final = Definition(
         key_of(
             "delimiter",
             Kind.STRING,
-            "What stands between the names of outer and inner fields.",
+            "The text between the names of outer and inner fields.",
             default=".",
         ),
     )

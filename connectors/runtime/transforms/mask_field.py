@@ -37,8 +37,8 @@ KEYS: Final = Definition(
         key_of(
             "replacement",
             Kind.STRING,
-            "What stands there instead, for numbers and texts only. Without it: 0, false, an empty "
-            "text, an empty list or map.",
+            "The replacement, for numbers and texts only. Default: 0, false, an empty text, an "
+            "empty list or map.",
             importance=Importance.LOW,
             default=None,
             check=non_empty,

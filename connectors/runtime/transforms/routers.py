@@ -25,8 +25,8 @@ REGEX_KEYS: Final = Definition(
         key_of(
             "replacement",
             Kind.STRING,
-            "What takes the place of the first match: $1 or ${name} stand for its groups, and \\$ "
-            "for a dollar.",
+            "The replacement of the first match: $1 or ${name} insert its groups, and \\$ for a "
+            "dollar.",
             importance=Importance.HIGH,
         ),
     )
@@ -36,7 +36,7 @@ TIMESTAMP_KEYS: Final = Definition(
         key_of(
             "topic.format",
             Kind.STRING,
-            "The new topic: ${topic} stands for the old one, ${timestamp} for the timestamp.",
+            "The new topic: ${topic} inserts the old one, ${timestamp} the timestamp.",
             importance=Importance.HIGH,
             default="${topic}-${timestamp}",
         ),
@@ -83,7 +83,7 @@ def build_regex_router(parsed: Mapping[str, Any]) -> Apply:
             return record
         # The first match may be shorter than the whole name, as in Java's replaceFirst.
         found = pattern.search(record.topic)
-        assert found is not None, "what matches as a whole matches somewhere"
+        assert found is not None, "a full match is also a match"
         new = "".join(part if isinstance(part, str) else part(found) for part in parts)
         start, end = found.span()
         return replace(record, topic=record.topic[:start] + new + record.topic[end:])

@@ -46,7 +46,7 @@ KEYS: Final = Definition(
         key_of(
             "target.type",
             Kind.STRING,
-            "What the timestamp becomes: string, unix, Date, Time or Timestamp.",
+            "The target type of the timestamp: string, unix, Date, Time or Timestamp.",
             importance=Importance.HIGH,
             check=one_of("string", "unix", "Date", "Time", "Timestamp"),
         ),

@@ -249,7 +249,7 @@ def _millis(found: Mapping[str, int]) -> int:
     try:
         first = date(year + years, month + 1, 1)
     except ValueError as error:
-        raise DataError(f"year {year + years} lies outside of 1 to 9999") from error
+        raise DataError(f"year {year + years} is outside of 1 to 9999") from error
     days = (first - EPOCH_DATE).days + found.get("d", 1) - 1
     if "D" in found and "d" not in found:
         days = (date(year, 1, 1) - EPOCH_DATE).days + found["D"] - 1

@@ -264,7 +264,7 @@ def _merged(schemas: list[Schema | None]) -> Schema | None:
 def _aligned(schema: Schema, value: Any) -> Any:
     """Convert a value to the common schema."""
     if value is None:
-        raise DataError("a null stands among values that are not optional")
+        raise DataError("a null is among values that are not optional")
     if isinstance(value, (bool, date, time, datetime, Decimal)):
         return value
     if schema.type is Type.STRING:

@@ -36,7 +36,7 @@ def timestamp_of(millis: int) -> datetime:
         return EPOCH + timedelta(milliseconds=millis)
     except OverflowError as error:
         raise DataError(
-            f"timestamp {millis} lies outside of the years 1 to 9999: is its unit milliseconds?"
+            f"timestamp {millis} is outside of the years 1 to 9999: is its unit milliseconds?"
         ) from error
 
 
@@ -55,7 +55,7 @@ def date_of(days: int) -> date:
         return EPOCH_DATE + timedelta(days=days)
     except OverflowError as error:
         raise DataError(
-            f"date {days} lies outside of the years 1 to 9999: is its unit days since 1970?"
+            f"date {days} is outside of the years 1 to 9999: is its unit days since 1970?"
         ) from error
 
 

@@ -77,7 +77,7 @@ def test_a_record_that_fails_names_the_transform() -> None:
     ("config", "words"),
     [
         ({"transforms": "a"}, r"transforms\.a\.type is not set: there are Cast\$Key"),
-        ({"transforms": "a", "transforms.a.type": "os.system"}, "is os.system, which is none"),
+        ({"transforms": "a", "transforms.a.type": "os.system"}, "is os.system, which is not one"),
         ({"transforms": "a,a"}, "has the name a twice"),
         ({"transforms": ",".join(f"t{n}" for n in range(101))}, "has 101 names, and 100 are"),
         (

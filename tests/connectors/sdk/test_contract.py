@@ -212,5 +212,5 @@ def test_what_breaks_the_contract_is_found() -> None:
         contract.definition_is_sound(Unmarked)
     with pytest.raises(AssertionError, match="2 tasks of at most 1"):
         contract.tasks_are_told_what_is_defined(Talking(), {})
-    with pytest.raises(AssertionError, match="a secret is told"):
+    with pytest.raises(AssertionError, match="a secret is shown"):
         contract.secrets_stay_hidden(Talking(), {})

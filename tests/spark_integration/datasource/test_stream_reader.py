@@ -340,6 +340,6 @@ def test_a_checkpoint_of_other_topics_or_of_more_partitions_is_no_silent_loss(
     lax = stream(topic, startingOffsets="earliest", failOnDataLoss="false")
 
     for shown, lost in [(at("elsewhere", 5), "elsewhere-0"), (at(topic, 1, 5), f"{topic}-1")]:
-        with pytest.raises(DataLost, match=f"{lost} should be read, but does not exist"):
+        with pytest.raises(DataLost, match=f"{lost} should be read, but no longer exist"):
             strict.latest(shown)
         assert lax.latest(shown) == at(topic, 3)

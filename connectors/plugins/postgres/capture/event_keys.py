@@ -143,14 +143,14 @@ def _value_keys() -> tuple[Key, ...]:
             Times.ADAPTIVE,
             "How to represent times: numbers in the column's own precision, or one unit for all.",
         ),
-        _words(BINARIES, Binaries, Binaries.BYTES, "What BYTEA becomes."),
+        _words(BINARIES, Binaries, Binaries.BYTES, "The representation of BYTEA."),
         _words(
             INTERVALS,
             Intervals,
             Intervals.NUMERIC,
             "How to represent INTERVAL: numeric, microseconds with months of 30.4375 days; string.",
         ),
-        _words(HSTORES, Hstores, Hstores.JSON, "What HSTORE becomes."),
+        _words(HSTORES, Hstores, Hstores.JSON, "The representation of HSTORE."),
         _words(SCHEMA_NAMES, Adjustment, Adjustment.NONE, f"Names of schemas: {ADJUSTED}"),
         _words(FIELD_NAMES, Adjustment, Adjustment.NONE, f"Names of fields: {ADJUSTED}"),
         _key(

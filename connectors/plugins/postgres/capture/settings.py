@@ -289,9 +289,9 @@ def _what_keys() -> tuple[Key, ...]:
             AUTOCREATE,
             Kind.STRING,
             Autocreate.ALL_TABLES.value,
-            "What to do without a publication: all_tables creates one for all tables, as only "
-            "superusers may; filtered, one for the captured tables; no_tables, an empty one; "
-            "disabled nothing.",
+            "The action if the publication is missing: all_tables creates one for all tables, as "
+            "only superusers may; filtered, one for the captured tables; no_tables, an empty "
+            "one; disabled nothing.",
             WHAT,
             check=one_of(*modes),
             recommend=lambda _values: list(modes),

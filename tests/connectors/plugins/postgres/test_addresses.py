@@ -38,7 +38,7 @@ def test_a_url_is_taken_apart(text: str, told: tuple[str, int, str, str, str]) -
         ("postgresql://db/x?service=other", "service is not served"),
         ("postgresql://db/", "name of a database"),
         ("postgresql://db:99999/x", "cannot be read"),
-        ("postgresql://db/x?sslmode=maybe", "none of disable"),
+        ("postgresql://db/x?sslmode=maybe", "not one of disable"),
     ],
 )
 def test_what_a_url_may_not_have_is_named_without_its_secret(text: str, reason: str) -> None:

@@ -425,7 +425,7 @@ def test_nothing_outside_of_the_homes_files_is_opened(folder: Path, tmp_path: Pa
         "http://localhost/x",
         f"{folder.parent}/out/x",
     ):
-        with pytest.raises(ConnectorError, match="lies outside of"):
+        with pytest.raises(ConnectorError, match="is outside of"):
             HomeFile(location)
 
 

@@ -315,7 +315,7 @@ def test_no_batch_is_begun_before_the_group_is_told_of_the_last_one(
     context.is_group_away = True
     send(context, b"one")
     for _ in range(2):
-        with pytest.raises(RetriableError, match="cannot be told"):
+        with pytest.raises(RetriableError, match="cannot commit it"):
             run(context, told)
         send(context, b"two")
 

@@ -105,7 +105,7 @@ def test_what_does_not_fit_together_is_told(
         ("view.schemas", "a: id INT; A: id INT", "Each name is given once"),
         ("view.schemas", 'a: {"type":"udt","class":"java.io.File"}', "begin with a name"),
         ("views", "a b=orders", "letters, digits and _ only"),
-        ("tables", "t=/etc", "lies outside"),
+        ("tables", "t=/etc", "is outside"),
         ("tables", "t=../up", "begin with no dot"),
         ("tables", "t=lake/{a", "many folders"),
     ],
