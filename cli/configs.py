@@ -97,7 +97,7 @@ def alter(
 ) -> None:
     """Change configs of a topic or a broker; the others stay as they are.
 
-    The NAME '' stands for all brokers: ./samsa configs alter broker '' --set num.partitions=3
+    The NAME '' means all brokers: ./samsa configs alter broker '' --set num.partitions=3
     """
     if not edits:
         raise click.UsageError("nothing to change: give --set, --delete, --append or --subtract")
