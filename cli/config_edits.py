@@ -1,5 +1,6 @@
 """Parses changes of configs on the command line: --set, --delete, --append, --subtract.
 
+A size or a duration (5 GiB, 2d) becomes the number that Kafka's protocol takes.
 --dry-run shows the plan of a change, and a change reports it: each key before and after. The
 cluster validates it first, so a plan that is shown would be accepted.
 """
@@ -11,6 +12,8 @@ from typing import Any
 
 import click
 
+from brokers import quantities
+from brokers.quantities import BadQuantity
 from cli.bootstrap import split_pair
 from cli.output import Column, say, show_table
 from gateway.kafka.admin import Admin
@@ -33,7 +36,11 @@ def edit_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that change configs to a command, as `edits`."""
 
     @click.option(
-        "--set", "to_set", multiple=True, metavar="KEY=VALUE", help="Set a config to a value."
+        "--set",
+        "to_set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a config to a value, such as 2d.",
     )
     @click.option(
         "--delete", "to_delete", multiple=True, metavar="KEY", help="Reset a config to its default."
@@ -69,7 +76,10 @@ def edit_options(function: Callable[..., None]) -> Callable[..., None]:
         edits = [
             ConfigEdit(kind=kind, key=key, value=value)
             for kind, texts in pairs.items()
-            for key, value in (split_pair(text, "a config") for text in texts)
+            for key, value in (
+                config_pair(text) if kind is EditKind.SET else split_pair(text, "a config")
+                for text in texts
+            )
         ]
         edits += [ConfigEdit(kind=EditKind.DELETE, key=key) for key in to_delete]
         twice = {edit.key for edit in edits if [e.key for e in edits].count(edit.key) > 1}
@@ -80,6 +90,15 @@ def edit_options(function: Callable[..., None]) -> Callable[..., None]:
         function(edits=edits, **options)
 
     return command
+
+
+def config_pair(text: str, what: str = "a config") -> tuple[str, str]:
+    """Split KEY=VALUE, with a size or a duration as a plain number."""
+    key, value = split_pair(text, what)
+    try:
+        return key, quantities.plain(key, value)
+    except BadQuantity as error:
+        raise click.UsageError(f"{key}: {value[:100]!r} {error}") from None
 
 
 def checked_edits(
@@ -129,7 +148,11 @@ def show_plan(plan: Sequence[Step], *, is_dry_run: bool) -> None:
     show_table(
         [Column(title="KEY"), Column(title="BEFORE"), Column(title="AFTER")],
         [
-            (step.key, step.before, "(default)" if step.after is None else step.after)
+            (
+                step.key,
+                None if step.before is None else quantities.worded(step.key, step.before),
+                "(default)" if step.after is None else quantities.worded(step.key, step.after),
+            )
             for step in plan
         ],
     )

@@ -78,7 +78,7 @@ def describe(
 
 
 @configs.command(
-    "alter", epilog="Example: ./samsa configs alter topic orders --set retention.ms=86400000"
+    "alter", epilog="Example: ./samsa configs alter topic orders --set retention.ms=1d"
 )
 @kind_argument
 @click.argument("name")

@@ -13,6 +13,7 @@ import click
 
 from brokers.supervisor import properties
 from cli.bootstrap import split_pair
+from cli.config_edits import config_pair
 from cli.connect_client import NOT_FOUND, Connect, Refused, reaches_connect
 from cli.connector_troubles import is_retrying, show_trouble, trouble_of
 from cli.dead_letters import dead_letters, redrive, redrives
@@ -128,7 +129,8 @@ def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> No
 @reaches_connect
 def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[str, ...]) -> None:
     """Change some keys of a connector's config, keep the others, and restart its tasks."""
-    given = dict(split_pair(pair, "a change") for pair in sets)
+    # Only workers know the value of a reference.
+    given = dict((split_pair if "${" in pair else config_pair)(pair, "a change") for pair in sets)
     twice = sorted(given.keys() & set(deletes))
     if twice:
         raise click.UsageError(

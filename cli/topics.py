@@ -12,8 +12,8 @@ from typing import Any, Final
 import click
 
 from brokers.supervisor.home import Home
-from cli.bootstrap import reaches_cluster, split_pair
-from cli.config_edits import checked_edits, edit_options, show_plan
+from cli.bootstrap import reaches_cluster
+from cli.config_edits import checked_edits, config_pair, edit_options, show_plan
 from cli.durability import KEY, REPLICATED, is_lone_copy, say_warning, warn_of_lone_copy
 from cli.output import Column, Form, output_option, plain, say, show_json, show_names, show_table
 from gateway.kafka.admin import Admin
@@ -86,9 +86,7 @@ def list_topics(
             )
 
 
-@topics.command(
-    "create", epilog="Example: ./samsa topics create orders -p 12 -c retention.ms=86400000"
-)
+@topics.command("create", epilog="Example: ./samsa topics create orders -p 12 -c retention.ms=7d")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     *("-p", "--partitions"),
@@ -106,7 +104,7 @@ def list_topics(
     *("-c", "--config", "configs"),
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a config of the topic.",
+    help="Set a config of the topic, such as retention.ms=2d.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Succeed if the topic exists already.")
 @dry_run_option
@@ -124,7 +122,7 @@ def create(
     form: Form,
 ) -> None:
     """Create topics."""
-    settings = dict(split_pair(text, "a config") for text in configs)
+    settings = dict(config_pair(text) for text in configs)
     admin = Admin(connection)
     done = []
     for name in names:
@@ -180,7 +178,7 @@ def describe(*, connection: Connection, names: tuple[str, ...], form: Form) -> N
         show_topic(*described)
 
 
-@topics.command("alter", epilog="Example: ./samsa topics alter orders --set retention.ms=86400000")
+@topics.command("alter", epilog="Example: ./samsa topics alter orders --set retention.ms=1d")
 @click.argument("name")
 @click.option(
     *("-p", "--partitions"),

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from brokers import quantities
+from brokers.quantities import BadQuantity, Unit
 from connectors import framework_keys as keys
-from connectors import needed_rights, registry, selectors
+from connectors import needed_rights, registry, selectors, validation
 from connectors.changes import difference
 from connectors.combinations import NO_TOPICS, NOT_OF_JOBS
+from connectors.references import has_reference
 from connectors.refusals import Unfit
 from connectors.sdk.checks import OneOf, missing, to_text
 from connectors.sdk.configs import MASK, REQUIRED, Key, Kind
@@ -69,6 +72,14 @@ class Field:
     is_visible: bool
     example: str = ""
     has_lines: bool = False
+    # What its number counts, in which users may write it; its value and its default in words.
+    unit: Unit | None = None
+    words: str = ""
+    default_words: str = ""
+
+    @property
+    def is_size(self) -> bool:
+        return self.unit is Unit.BYTES
 
     @property
     def is_number(self) -> bool:
@@ -149,8 +160,10 @@ def look(
 ) -> Draft:
     """Return a config for a form. Unfit if neither it nor `plugin` names a connector.
 
+    A field keeps a size or a duration as it was typed; everything else has the plain number.
     Pass `stored_of` only if the caller may alter that connector: masks mean its stored values.
     """
+    typed, config = config, plain_config(config, plugin=plugin)
     found = registry.find(config.get(CLASS, "").strip())
     wrong_class = ""
     if found is None:
@@ -164,7 +177,7 @@ def look(
     )
     hidden = {**dict.fromkeys(judged.secret_keys, MASK), **judged.partly}
     shown = masked(config, hidden)
-    fields = tuple(_field(entry, config, judged) for entry in _in_order(judged))
+    fields = tuple(_field(entry, config, judged, typed) for entry in _in_order(judged))
     known = {field.name for field in fields}
     lacks = registry.missing(found)
     refusal = wrong_class or _refusal(caller, cluster, found, config, judged, stored_of)
@@ -183,6 +196,31 @@ def look(
         refusal=refusal,
         hidden=hidden,
     )
+
+
+def plain_config(config: Mapping[str, str], *, plugin: str) -> dict[str, str]:
+    """Return a typed config with sizes and durations as plain numbers; other texts stay."""
+    found = registry.find(config.get(CLASS, "").strip()) or registry.find(plugin)
+    known = {} if found is None else {e.key.name: e.key for e in validation.definitions(found)}
+    return {name: _plain(known.get(name), name, text) for name, text in config.items()}
+
+
+def _plain(key: Key | None, name: str, text: str) -> str:
+    if has_reference(text) or (key is not None and key.kind.value not in NUMBERS):
+        return text
+    try:
+        if key is not None and key.unit:
+            return quantities.number(Unit(key.unit), text)
+        return quantities.plain(name, text)
+    except BadQuantity:
+        # Validation refuses it by its key.
+        return text
+
+
+def _unit(key: Key) -> Unit | None:
+    if key.kind.value not in NUMBERS:
+        return None
+    return Unit(key.unit) if key.unit else quantities.unit_of(key.name)
 
 
 def leads(plugin: type[Connector], config: Mapping[str, str]) -> tuple[Lead, ...]:
@@ -272,8 +310,11 @@ def _in_order(judged: Validation) -> list[Entry]:
     return sorted(judged.entries, key=rank)
 
 
-def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field:
+def _field(
+    entry: Entry, config: Mapping[str, str], judged: Validation, typed: Mapping[str, str]
+) -> Field:
     key, text = entry.key, config.get(entry.key.name, "")
+    unit = _unit(key)
     is_secret = key.kind is Kind.PASSWORD or key.name in judged.secret_keys
     is_shown = not is_secret or is_reference(text)
     is_useless = _is_useless(judged.plugin, key.name)
@@ -287,7 +328,7 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
         group=entry.group or "Other",
         doc=key.doc,
         default=to_text(key, default) or "",
-        value=judged.partly.get(key.name, text) if is_shown else "",
+        value=judged.partly.get(key.name, typed.get(key.name, "")) if is_shown else "",
         errors=_told(key, errors),
         recommended=tuple(str(one) for one in entry.value.recommended),
         choices=_choices(key),
@@ -299,7 +340,16 @@ def _field(entry: Entry, config: Mapping[str, str], judged: Validation) -> Field
         is_visible=entry.value.is_visible and not is_useless,
         example=key.example,
         has_lines=key.has_lines,
+        unit=unit,
+        words=_words(unit, text),
+        default_words=_words(unit, to_text(key, default) or ""),
     )
+
+
+def _words(unit: Unit | None, text: str) -> str:
+    if unit is None or not quantities.is_number(text):
+        return ""
+    return quantities.words_of(unit, int(text))
 
 
 def _is_useless(plugin: type[Connector], name: str) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
+from brokers import quantities
+
 
 class ConfigType(IntEnum):
     """Kafka's numbers, as in DescribeConfigs."""
@@ -86,6 +88,13 @@ class ConfigRow:
         except ValueError as error:
             return str(error)
         return None if self.rule is None else self.rule(value)
+
+    def plain(self, text: str) -> str:
+        """Return a value that a user typed as it is stored: a size or a duration is a number.
+
+        Raises BadQuantity.
+        """
+        return quantities.plain(self.key, text) if self.type in _BITS else text
 
     def is_default(self, text: str) -> bool:
         return self.default is not None and (

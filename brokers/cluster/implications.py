@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from math import lcm
 from typing import Final
 
+from brokers import quantities
 from brokers.cluster import topic_configs
 from brokers.cluster.changes import ConfigsChanged, PartitionsAdded, TopicCreated, TopicRemoved
 from brokers.cluster.changes import Record as ChangeRecord
@@ -15,6 +16,7 @@ from brokers.cluster.decisions import View
 from brokers.cluster.image import ResourceType, Topic
 from brokers.cluster.topic_configs import Durability, TopicValues
 from brokers.cluster.topic_names import KEPT_INSIDE
+from brokers.quantities import Unit
 
 NO_LIMIT: Final = -1
 LONE_COPY: Final = (
@@ -138,27 +140,27 @@ def _of_retention(before: TopicValues, after: TopicValues) -> Iterator[str]:
         not before.is_deleted and after.retention_ms != NO_LIMIT
     ):
         yield (
-            f"Segments whose newest record is older than {after.retention_ms} ms are deleted within"
-            " minutes, and cannot be brought back."
+            f"Segments whose newest record is older than {_time(after.retention_ms)} are deleted"
+            " within minutes, and cannot be brought back."
         )
     if _is_less(before.retention_bytes, after.retention_bytes) or (
         not before.is_deleted and after.retention_bytes != NO_LIMIT
     ):
         yield (
-            f"The oldest segments of partitions above {after.retention_bytes} bytes are deleted"
+            f"The oldest segments of partitions above {_size(after.retention_bytes)} are deleted"
             " within minutes, and cannot be brought back."
         )
     if after.retention_ms != NO_LIMIT and after.segment_ms > after.retention_ms:
         yield (
-            f"segment.ms is {after.segment_ms} and retention.ms is {after.retention_ms}: a segment"
-            " is deleted only once it is closed, so records of a quiet partition may stay for up to"
-            f" {after.segment_ms} ms longer."
+            f"segment.ms is {_time(after.segment_ms)} and retention.ms is"
+            f" {_time(after.retention_ms)}: a segment is deleted only once it is closed, so records"
+            f" of a quiet partition may stay for up to {_time(after.segment_ms)} longer."
         )
     if after.retention_bytes != NO_LIMIT and after.segment_bytes > after.retention_bytes:
         yield (
-            f"segment.bytes is {after.segment_bytes} and retention.bytes is"
-            f" {after.retention_bytes}: the open segment is never deleted, so a partition takes up"
-            f" to {after.segment_bytes} bytes."
+            f"segment.bytes is {_size(after.segment_bytes)} and retention.bytes is"
+            f" {_size(after.retention_bytes)}: the open segment is never deleted, so a partition"
+            f" takes up to {_size(after.segment_bytes)}."
         )
 
 
@@ -182,8 +184,8 @@ def _of_producers(topic: Topic, before: TopicValues, after: TopicValues) -> Iter
         )
     if after.max_message_bytes < before.max_message_bytes:
         yield (
-            f"Producers of batches above {after.max_message_bytes} bytes are refused; they were"
-            f" accepted up to {before.max_message_bytes}."
+            f"Producers of batches above {_size(after.max_message_bytes)} are refused; they were"
+            f" accepted up to {_size(before.max_message_bytes)}."
         )
     if before.is_log_append_time != after.is_log_append_time:
         yield (
@@ -217,3 +219,14 @@ def _values(view: View, topic: str) -> TopicValues:
 def _is_less(before: int, after: int) -> bool:
     """Compare two limits, of which -1 means none."""
     return after != NO_LIMIT and (before == NO_LIMIT or after < before)
+
+
+def _time(milliseconds: int) -> str:
+    """Return a duration in words with the exact number: 7 d (604800000 ms)."""
+    words = quantities.words_of(Unit.MS, milliseconds)
+    return f"{words} ({milliseconds} ms)" if words else f"{milliseconds} ms"
+
+
+def _size(count: int) -> str:
+    words = quantities.words_of(Unit.BYTES, count)
+    return f"{words} ({count} bytes)" if words else f"{count} bytes"

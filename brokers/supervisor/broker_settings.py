@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from brokers import quantities
 from brokers.cluster.static_configs import wrong
 from brokers.config import NUMBERS, ConfigError, broker_defaults
+from brokers.quantities import BadQuantity
 from brokers.supervisor import properties
 from brokers.supervisor.errors import StartRefused
 
@@ -25,10 +27,7 @@ def parse_setting(text: str) -> tuple[str, str]:
     key, value = key.strip(), value.strip()
     if not key or not separator:
         raise StartRefused(f"--set {text[:100]!r} is not of the form key=value")
-    fault = wrong(key, value, NUMBERS)
-    if fault is not None:
-        raise StartRefused(f"--set {key}: {fault}")
-    return key, value
+    return key, _checked(key, value, f"--set {key}")
 
 
 def read_file(path: Path) -> Mapping[str, str]:
@@ -47,11 +46,7 @@ def read_file(path: Path) -> Mapping[str, str]:
         found = properties.parse(content.decode())
     except ValueError as error:
         raise StartRefused(f"{path}: {error}") from error
-    for key, value in found.items():
-        fault = wrong(key, value, NUMBERS)
-        if fault is not None:
-            raise StartRefused(f"{path}: {fault}")
-    return found
+    return {key: _checked(key, value, str(path)) for key, value in found.items()}
 
 
 def environment(home: Path, given: Sequence[tuple[str, str]]) -> Mapping[str, str]:
@@ -62,3 +57,15 @@ def environment(home: Path, given: Sequence[tuple[str, str]]) -> Mapping[str, st
         raise StartRefused(str(error)) from error
     settings = {**inherited, **read_file(home / FILE_NAME), **dict(given)}
     return {"SAMSA_DEFAULTS": json.dumps(settings)} if settings else {}
+
+
+def _checked(key: str, text: str, where: str) -> str:
+    """Return a value as brokers take it; StartRefused says what is wrong with it."""
+    try:
+        value = quantities.plain(key, text)
+    except BadQuantity as error:
+        raise StartRefused(f"{where}: {key} is {text[:100]!r}, and that {error}") from None
+    fault = wrong(key, value, NUMBERS)
+    if fault is not None:
+        raise StartRefused(f"{where}: {fault}")
+    return value

@@ -137,6 +137,9 @@ class Key:
     display_name: str = ""
     # An example of a value, if the default is none.
     example: str = ""
+    # What a number counts: ms, s, min, h or B. Empty if the last part of the name says it (.ms,
+    # .seconds, .minutes, .hours, .bytes), or if it counts something else. Forms take 5 min for it.
+    unit: str = ""
     # Whether a text has several lines, such as a query.
     has_lines: bool = False
     dependents: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from brokers.cluster.proposals import ConfigEdit, ConfigOperation, CreateTopic
 from brokers.cluster.topic_configs import INTERNAL_SEGMENT_BYTES
 from brokers.cluster.topic_names import MAX_NAME_LENGTH, check_topic_name
 from brokers.protocol.errors import KafkaError
-from console.queries.topic_values import in_words
+from brokers.quantities import BadQuantity, in_words
 
 MAX_NAME_CHARS: Final = MAX_NAME_LENGTH
 # Characters of an input that an error message repeats.
@@ -121,7 +121,9 @@ class NewTopicForm(forms.Form):
             name=given["name"],
             partitions=given["partitions"],
             replication_factor=given["replication"],
-            configs=tuple((line.key, line.value) for line in self.lines if line.key),
+            configs=tuple(
+                (line.key, _plain(line.key, line.value)) for line in self.lines if line.key
+            ),
         )
 
     def _whole(self, field: str, *, most: int) -> int:
@@ -212,7 +214,7 @@ def edited(lines: Sequence[EditLine], given: Mapping[str, str]) -> list[EditLine
 def edits_of(lines: Sequence[EditLine]) -> tuple[ConfigEdit, ...]:
     found = []
     for line in lines:
-        now = line.value if line.value or line.is_empty else None
+        now = _plain(line.key, line.value) if line.value or line.is_empty else None
         if now == line.was:
             continue
         operation = ConfigOperation.DELETE if now is None else ConfigOperation.SET
@@ -230,7 +232,7 @@ def _edited(line: EditLine, given: Mapping[str, str]) -> EditLine:
     was = given.get(f"was-{line.key}")
     is_empty = not value and line.can_be_empty and f"empty-{line.key}" in given
     is_set = bool(value) or is_empty
-    has_changed = (value if is_set else None) != was
+    has_changed = (_plain(line.key, value) if is_set else None) != was
     return replace(
         line,
         value=value,
@@ -243,11 +245,23 @@ def _edited(line: EditLine, given: Mapping[str, str]) -> EditLine:
 def _wrong(key: str, value: str) -> str:
     if not key:
         return f"“{value[:SHOWN]}” has no config in front of it: name one, or empty the line."
+    row = topic_configs.ROWS.get(key)
     try:
-        topic_configs.check(key, value)
+        topic_configs.check(key, value if row is None else row.plain(value))
+    except BadQuantity as error:
+        return f"{key}: “{value[:SHOWN]}” {error}."
     except KafkaError as error:
         return f"{error.message}."
     return ""
+
+
+def _plain(key: str, value: str) -> str:
+    """Return a typed value as it is stored; one that is wrong stays, and is refused as it is."""
+    row = topic_configs.ROWS.get(key)
+    try:
+        return value if row is None else row.plain(value)
+    except BadQuantity:
+        return value
 
 
 def _together(configs: Mapping[str, str]) -> str:
@@ -255,7 +269,7 @@ def _together(configs: Mapping[str, str]) -> str:
     if any(_wrong(key, value) for key, value in configs.items()):
         return ""
     try:
-        topic_configs.check_together(configs)
+        topic_configs.check_together({key: _plain(key, text) for key, text in configs.items()})
     except KafkaError as error:
         return f"{error.message}."
     return ""

@@ -7,10 +7,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from brokers.cluster import broker_configs
 from brokers.cluster.broker_configs import CLUSTER_WIDE
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation
 from brokers.controlplane import selectors
+from brokers.quantities import BadQuantity
 from console.kept_forms import keeps_form, typed_in
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
@@ -25,6 +27,8 @@ from gateway.access.selectors import rights_of
 
 # The longest key or value of a valid broker config.
 MAX_TEXT: Final = 32_768
+# Characters of a value that an error repeats.
+SHOWN: Final = 60
 # No epoch or order number has more digits.
 MAX_DIGITS: Final = 18
 MAX_BROKER_ID: Final = 2**31 - 1  # as in the protocol
@@ -79,10 +83,13 @@ def _shown(
     number: int,
     asked: one.Asked,
     typed: QueryDict | None = None,
+    *,
+    wrong: str = "",
 ) -> HttpResponse:
     reading = one.broker(cluster_id, number, asked, rights_of(request))
     context = {"page": "brokers", "reading": reading, "data": reading.data, "typed": typed}
-    status = 503 if reading.is_failed else 404 if reading.is_empty else 200
+    status = 503 if reading.is_failed else 404 if reading.is_empty else 400 if wrong else 200
+    context["wrong"] = wrong
     return render(request, "console/broker.html", context, status=status)
 
 
@@ -118,6 +125,13 @@ def edit(request: HttpRequest, number: int) -> HttpResponseBase:
             next_step=f"Choose a config, and give at most {MAX_TEXT} characters.",
         )
     is_unset = given.get("do") == "unset"
+    row = broker_configs.ROWS.get(key)
+    try:
+        value = value if row is None or is_unset else row.plain(value)
+    except BadQuantity as error:
+        asked = one.Asked(tab="configs", key=key)
+        wrong = f"{key}: “{value[:SHOWN]}” {error}."
+        return _shown(request, given.get("cluster", ""), number, asked, given, wrong=wrong)
     change = ConfigEdit(
         key=key,
         operation=ConfigOperation.DELETE if is_unset else ConfigOperation.SET,

@@ -185,7 +185,7 @@ def _answer(desk: Desk) -> HttpResponse:
         )
     if typed.wrong:
         return _form(desk, typed.config, Said(wrong=typed.wrong, status=BAD_REQUEST))
-    return _previewed(desk, typed.config)
+    return _previewed(desk, drafts.plain_config(typed.config, plugin=desk.plugin))
 
 
 def _taken_over(desk: Desk, config: Mapping[str, str], held: Mapping[str, str]) -> HttpResponse:

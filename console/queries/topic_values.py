@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from brokers import quantities
 from brokers.cluster import broker_configs, topic_configs
 from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType
 from brokers.cluster.implications import LONE_COPY, is_lone_copy
 from brokers.cluster.topic_configs import Durability, TopicValues
-from console import durations, quantities
+from console import durations
 
 NO_LIMIT: Final = -1
 # The default limit of one client request; brokers can be started with another one.
@@ -84,25 +85,6 @@ def interactions_of(
     return tuple(sorted(found, key=lambda each: each.state != "warn"))
 
 
-def in_words(key: str, value: str) -> str:
-    """Return a time or a size in readable units; empty if the value is already readable."""
-    try:
-        number = int(value)
-    except ValueError:
-        return ""
-    if number == NO_LIMIT and key.startswith("retention."):
-        return "no limit"
-    if number >= ENDLESS:
-        return "never" if key.endswith((".ms", ".messages")) else "no limit"
-    if number <= 0:
-        return ""
-    if key.endswith(".ms"):
-        return durations.span(number / 1000)
-    if key.endswith(".bytes") and number >= 1024:
-        return quantities.size(number)
-    return ""
-
-
 def _value(
     row: ConfigRow,
     configs: Mapping[str, str],
@@ -116,7 +98,7 @@ def _value(
     return Value(
         key=row.key,
         value=value,
-        words=in_words(row.key, value),
+        words=quantities.in_words(row.key, value),
         inherited=falls_back,
         source="this topic" if row.key in configs else source,
         is_set=row.key in configs,

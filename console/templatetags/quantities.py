@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from brokers.quantities import in_words
 from console import quantities
 from console.quantities import UNKNOWN
 
@@ -48,3 +49,10 @@ def scaled(value: Number) -> str:
 @register.filter
 def count(value: Number) -> str:
     return quantities.count(value) if isinstance(value, int | float) else NOT_KNOWN
+
+
+@register.filter
+def config_words(value: str | None, key: str) -> SafeString | str:
+    """Return the words of a config's number, to stand behind it; empty for another value."""
+    words = in_words(key, value) if isinstance(value, str) else ""
+    return format_html(' <small class="faint">{}</small>', words) if words else ""

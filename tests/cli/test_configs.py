@@ -60,10 +60,24 @@ def test_a_change_is_planned_then_made(sh: Shell) -> None:
 
 
 def test_a_value_that_is_refused_is_told_in_the_brokers_words(sh: Shell) -> None:
-    ran = sh.run(configs, "alter", "topic", "orders", "--set", "retention.ms=x", code=1)
+    ran = sh.run(configs, "alter", "topic", "orders", "--set", "retention.ms=-5", code=1)
 
     assert "INVALID_CONFIG" in ran.stderr
     assert "retention.ms" in ran.stderr
+
+
+def test_sizes_and_durations_are_typed_in_units_and_stored_as_numbers(sh: Shell) -> None:
+    units = ("--set", "retention.ms=2d", "--set", "retention.bytes=5 GiB")
+
+    ran = sh.run(configs, "alter", "topic", "orders", *units)
+    wrong = sh.run(configs, "alter", "topic", "orders", "--set", "retention.ms=2x", code=2)
+    told = {c["key"]: c["value"] for c in sh.json(configs, "describe", "topic", "orders")}
+    sh.run(configs, "alter", "topic", "orders", "--delete", "retention.ms")
+    sh.run(configs, "alter", "topic", "orders", "--delete", "retention.bytes")
+
+    assert "172800000 (2 d)" in ran.stdout
+    assert (told["retention.ms"], told["retention.bytes"]) == ("172800000", str(5 * 2**30))
+    assert "retention.ms: '2x' is not a duration: write 2d, 12h, 1h30m" in wrong.stderr
 
 
 def test_a_broker_is_asked_by_its_id(sh: Shell) -> None:

@@ -127,7 +127,7 @@ def test_an_alteration_shows_each_value_before_and_after(sh: Shell) -> None:
 def test_an_alteration_that_is_wrong_in_part_changes_nothing(sh: Shell) -> None:
     sh.run(topics, "create", "whole", "-p", "1")
 
-    sh.run(topics, "alter", "whole", "-p", "4", "--set", "retention.ms=x", code=1)
+    sh.run(topics, "alter", "whole", "-p", "4", "--set", "retention.ms=-5", code=1)
 
     assert len(sh.json(topics, "describe", "whole")[0]["partitions"]) == 1
 

@@ -30,7 +30,7 @@ READ_OF_BROKERS = (
     "brokers.search.predicate brokers.protocol.records.reader "
 )
 OF_COMMANDS = (
-    "gateway.kafka brokers.supervisor brokers.inspection brokers.release "
+    "gateway.kafka brokers.supervisor brokers.inspection brokers.release brokers.quantities "
     "cli.connect_client cli.spark_examples cli.verdicts "
     "spark_integration.jobs.class_archive spark_integration.jobs.errors "
     "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.exit_codes": ("", ""),
     "brokers.disk_room": ("", ""),
     "brokers.key_files": ("", ""),
+    "brokers.quantities": ("", ""),
     "brokers.release": ("", ""),
     # Each process of a home beats: from its event loop, or from a thread where it has none.
     "brokers.beats": ("", "asyncio threading"),
@@ -73,7 +74,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.protocol": ("", ""),
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
-    "brokers.cluster": ("brokers.protocol.errors brokers.clock", ""),
+    "brokers.cluster": ("brokers.protocol.errors brokers.clock brokers.quantities", ""),
     # The keeper in memory keeps the contract of the others, which may make a caller wait.
     "brokers.cluster.twin": ("brokers.cluster brokers.protocol.errors brokers.clock", "asyncio"),
     "brokers.security": ("brokers.protocol brokers.cluster", "ssl"),
@@ -131,7 +132,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Which configs brokers take, and which names topics may have.
         (
             "brokers.config brokers.clock brokers.disk_room brokers.beats brokers.agent_status "
-            "brokers.exit_codes brokers.release "
+            "brokers.exit_codes brokers.release brokers.quantities "
             "brokers.cluster.static_configs brokers.cluster.topic_names"
         ),
         "asyncio subprocess signal socket select fcntl ssl",
@@ -232,7 +233,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
         (
             "connectors.runtime connectors.sdk connectors.plugins connectors.tasks "
-            "gateway.access gateway.kafka gateway.log_lines brokers.key_files"
+            "gateway.access gateway.kafka gateway.log_lines brokers.key_files brokers.quantities"
         ),
         "django celery",
     ),
@@ -253,6 +254,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.topic_names brokers.cluster.config_values "
         + "brokers.cluster.decisions brokers.cluster.implications "
         + "gateway.kafka gateway.access gateway.addresses brokers.inspection brokers.disk_room "
+        + "brokers.quantities "
         + "console.password_hasher "
         # What workers say of themselves, and of their tasks.
         + "connectors.worker_reports connectors.runtime.condition "

@@ -102,6 +102,7 @@ DEFINITION: Final = Definition(
             10,
             check=in_range(1, MAX_TIMEOUT_S),
             importance=Importance.LOW,
+            unit="s",
         ),
         _key(
             CERTIFICATES,

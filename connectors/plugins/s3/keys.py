@@ -257,6 +257,7 @@ KEYS: Final = (
         PART_BYTES,
         check=in_range(MIN_PART_BYTES, MAX_PART_BYTES),
         importance=Importance.LOW,
+        unit="B",
     ),
     _key(
         "behavior.on.null.values",

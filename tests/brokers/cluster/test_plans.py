@@ -98,13 +98,13 @@ def test_a_deletion_tells_what_is_lost() -> None:
 @pytest.mark.parametrize(
     ("edits", "sentence"),
     [
-        ({"retention.ms": "60000"}, "older than 60000 ms are deleted within minutes"),
-        ({"retention.bytes": "2000000"}, "above 2000000 bytes are deleted"),
-        ({"retention.ms": "1000"}, "segment.ms is 604800000 and retention.ms is 1000"),
+        ({"retention.ms": "60000"}, "older than 1 min (60000 ms) are deleted within minutes"),
+        ({"retention.bytes": "2000000"}, "above 2 MB (2000000 bytes) are deleted"),
+        ({"retention.ms": "1000"}, "segment.ms is 7 d (604800000 ms) and retention.ms is 1 s"),
         ({"min.insync.replicas": "2"}, "each partition has 1 replica: producers that ask for"),
         ({"cleanup.policy": "compact"}, "producers that send records without a key are refused"),
         ({"cleanup.policy": "compact"}, "no longer deleted by age or size"),
-        ({"max.message.bytes": "1000"}, "batches above 1000 bytes are refused"),
+        ({"max.message.bytes": "1000"}, "batches above 1 kB (1000 bytes) are refused"),
         ({"message.timestamp.type": "LogAppendTime"}, "carry the broker's time"),
         (
             {"samsa.durability": "replicated"},

@@ -55,6 +55,18 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_what_was_inherite
     assert told(tmp_path, f"{DELAY}=3") == {AUTO: "false", DELAY: "3", "broker.rack": "a"}
 
 
+def test_sizes_and_durations_of_settings_reach_brokers_as_numbers(tmp_path: Path) -> None:
+    write(tmp_path, "log.retention.ms=7 d\nlog.segment.bytes=512 MiB\n")
+
+    assert told(tmp_path, "log.retention.bytes=5GiB", "log.retention.ms=2d") == {
+        "log.retention.ms": "172800000",
+        "log.segment.bytes": str(512 * 2**20),
+        "log.retention.bytes": str(5 * 2**30),
+    }
+    with pytest.raises(StartRefused, match="'2x', and that is not a duration: write 2d"):
+        told(tmp_path, "log.retention.ms=2x")
+
+
 def test_the_last_of_several_on_the_command_line_wins(tmp_path: Path) -> None:
     assert told(tmp_path, f"{DELAY}=3", f" {DELAY} = 4 ") == {DELAY: "4"}
 

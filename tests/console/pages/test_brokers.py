@@ -196,7 +196,7 @@ def test_a_change_of_a_config_is_previewed(alice: Client, told: Told) -> None:
     form = {
         "cluster": CLUSTER_ID,
         "key": "log.retention.ms",
-        "value": "60000",
+        "value": "1 min",
         "scope": "one",
         "do": "set",
     }
@@ -208,6 +208,18 @@ def test_a_change_of_a_config_is_previewed(alice: Client, told: Told) -> None:
     assert "AlterConfigs" in page
     assert "60000" in page
     assert "/plans/apply" in page
+
+
+def test_value_that_is_no_duration_is_refused_in_its_form(alice: Client, told: Told) -> None:
+    make_cluster(told)
+    models.Cluster.objects.update(metadata_level=2)
+    form = {"cluster": CLUSTER_ID, "key": "log.retention.ms", "value": "2x", "do": "set"}
+
+    answer = alice.post(f"/brokers/1/configs?cluster={CLUSTER_ID}", form)
+
+    assert answer.status_code == 400
+    assert "“2x” is not a duration: write 2d, 12h" in answer.content.decode()
+    assert 'value="2x"' in answer.content.decode()
 
 
 def test_what_holds_for_the_cluster_is_changed_for_all_brokers(alice: Client, told: Told) -> None:

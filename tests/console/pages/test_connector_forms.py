@@ -232,6 +232,21 @@ def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
     assert [entry.name for entry in audit.entries(cluster_id=CLUSTER)] == ["shop"]
 
 
+def test_durations_are_typed_in_units_and_stored_as_numbers(alice: Client) -> None:
+    typed = {**CONFIG, "errors.retry.timeout": "5 min", "errors.retry.delay.max.ms": "1m30s"}
+
+    checked = alice.post(NEW, fields(typed, do="check"))
+    preview = alice.post(NEW, fields(typed))
+    apply(alice, NEW, preview)
+
+    assert 'value="5 min"' in text_of(checked)
+    assert '"errors.retry.timeout": "300000"' in text_of(checked)
+    assert "1 min 30 s" in text_of(preview)
+    config = models.Connector.objects.get().config
+    assert config["errors.retry.timeout"] == "300000"
+    assert config["errors.retry.delay.max.ms"] == "90000"
+
+
 def test_a_wrong_config_gets_no_preview(alice: Client) -> None:
     answer = alice.post(NEW, fields({**CONFIG, "quickstart": "cats"}))
 

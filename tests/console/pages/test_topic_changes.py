@@ -131,7 +131,10 @@ def test_fields_that_are_left_empty_are_the_clusters_choice(alice: Client) -> No
         ({"replication": "x"}, "“x” is no number of replication"),
         ({"rate": "fast"}, "“fast” is no rate"),
         ({"rate": "nan"}, "“nan” is no rate"),
-        ({"key": "retention.ms", "value": "soon"}, "retention.ms: 'soon' is not a whole number"),
+        (
+            {"key": "retention.ms", "value": "soon"},
+            "retention.ms: “soon” is not a duration: write 2d, 12h",
+        ),
         ({"key": "retention.msx", "value": "1"}, "Unknown topic config name: retention.msx"),
         ({"key": "", "value": "1"}, "“1” has no config in front of it"),
         ({"key": ["preallocate"] * 2, "value": ["false"] * 2}, "preallocate stands here twice"),
@@ -250,6 +253,21 @@ def test_configs_are_set_and_unset_through_a_preview(
     assert "ConfigEdit(key='retention.ms', operation=DELETE)" in page
 
 
+def test_retention_is_typed_in_units_and_previewed_in_words(
+    cluster: models.Cluster, alice: Client
+) -> None:
+    cluster_rows.topic(cluster, "orders", configs={"retention.bytes": "5368709120"})
+    typed = {"value-retention.ms": "2d", "value-retention.bytes": "5 GiB"}
+
+    page = sent(alice, "/topics/orders/edit", **typed, **{"was-retention.bytes": "5368709120"})
+    applied(alice, page)
+
+    assert "older than 2 d (172800000 ms) are deleted" in page
+    assert "2 d</small>" in page
+    assert "retention.ms=172800000" in page
+    assert configs_of("orders") == {"retention.ms": "172800000", "retention.bytes": "5368709120"}
+
+
 def test_what_others_set_meanwhile_is_left_alone(cluster: models.Cluster, alice: Client) -> None:
     cluster_rows.topic(cluster, "orders", configs={"segment.ms": "5000"})
 
@@ -276,7 +294,7 @@ def test_a_list_can_be_set_to_nothing(cluster: models.Cluster, alice: Client) ->
     [
         ({}, "Nothing was changed here"),
         ({"value-nothing": "1", "value-preallocate": "true"}, "Nothing was changed here"),
-        ({"value-retention.ms": "soon"}, "'soon' is not a whole number"),
+        ({"value-retention.ms": "soon"}, "“soon” is not a duration: write 2d, 12h"),
         ({"value-retention.ms": "<b>" * 20_000}, "has 60000 characters, 1024 are allowed"),
         (
             {"value-min.compaction.lag.ms": "2", "value-max.compaction.lag.ms": "1"},

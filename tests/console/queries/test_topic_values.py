@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.queries.topic_values import Interaction, Value, in_words, interactions_of, values_of
+from console.queries.topic_values import Interaction, Value, interactions_of, values_of
 
 
 def value(key: str, configs: dict[str, str], wide: dict[str, str] | None = None) -> Value:
@@ -39,22 +39,6 @@ def test_a_config_for_tests_is_shown_where_it_is_set() -> None:
     assert key not in [each.key for each in values_of({}, {})]
     assert value(key, {key: "61"}).is_set
     assert value("samsa.durability", {}).value == "auto"
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "words"),
-    [
-        ("retention.ms", "86400000", "1 d"),
-        ("retention.ms", "-1", "no limit"),
-        ("flush.ms", str(2**63 - 1), "never"),
-        ("segment.bytes", "1073741824", "1 GiB"),
-        ("max.message.bytes", "12", ""),
-        ("cleanup.policy", "<b>", ""),
-        ("retention.ms", "soon", ""),
-    ],
-)
-def test_times_and_sizes_are_said_as_people_do(key: str, text: str, words: str) -> None:
-    assert in_words(key, text) == words
 
 
 @pytest.mark.parametrize(
