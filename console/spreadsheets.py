@@ -17,9 +17,13 @@ BEGINS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def cell(value: object) -> object:
     """Return a value as one cell; a quote before a formula makes a spreadsheet show it as text."""
-    if isinstance(value, (list, dict)):
-        value = json.dumps(value, ensure_ascii=False)
+    value = as_text(value)
     if not isinstance(value, str):
         return value
     quoted = BEHIND_DIVIDER.sub(r"\1'", value)
     return f"'{quoted}" if quoted.lstrip(" ").startswith(BEGINS) else quoted
+
+
+def as_text(value: object) -> object:
+    """Return lists and objects as JSON, and anything else as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value

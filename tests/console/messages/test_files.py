@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import json
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -107,6 +108,74 @@ def test_no_cell_of_a_csv_is_a_formula(olga: User) -> None:
     formulas = ("=", "+", "-", "@", "\t", "\r", "\n")
     assert not any(cell.startswith(formulas) for row in rows for cell in row)
     assert rows[-1] == ["# done: complete: 9 records, there are no more"]
+
+
+def bytes_of(row: dict[str, Any], part: str) -> bytes | None:
+    """Rebuild a part of a record as docs/howto/find-records.md says."""
+    if row[f"{part}_kind"] == "null":
+        return None
+    coded = row[f"{part}_base64"]
+    return b64decode(coded) if coded else row[part].encode()
+
+
+def headers_of(row: dict[str, Any]) -> list[list[Any]]:
+    if row["headers_base64"]:
+        coded = json.loads(row["headers_base64"])
+        return [[b64decode(n).decode(), None if v is None else b64decode(v)] for n, v in coded]
+    return [[n, None if v is None else v.encode()] for n, v in json.loads(row["headers"])]
+
+
+PARTS = [
+    *(
+        None,
+        b"",
+        b"text",
+        b'{"id": 9007199254740993,  "x": "Z\\u00fcrich"}',
+        b"\x00\x00\x00\x00*notavro",
+    ),
+    *(b"\x00\x00\x00\x00*\x02\x06abc", b"\xff\xfe", b"\xfb\xff", b"\x82\xa1a\xcc\x01\xa1b\xc0"),
+    *(
+        b"\x00\x00\x00\x07",
+        b"=1+1",
+        b"'=1",
+        b'a;=b\r\n,"',
+        b" \t-1",
+        "\ufeffü\u2028".encode(),
+        b"7" * 20,
+    ),
+]
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+@pytest.mark.parametrize("shown", ["auto", "text", "hex", "base64", "int32", "msgpack"])
+def test_records_can_be_rebuilt_from_a_file_byte_for_byte(
+    olga: User, form: str, shown: str
+) -> None:
+    source = FakeSource(
+        {
+            0: [
+                record(n, key=part, value=part, headers=(("h;=1", part), ("ü", b"x" * 20_000)))
+                for n, part in enumerate(PARTS)
+            ]
+        }
+    )
+
+    text = export(source, olga, mode="oldest", form=form, key=shown, value=shown).text
+
+    if form == "csv":
+        rows: list[Any] = list(csv.DictReader(io.StringIO(text, newline="")))[:-1]
+    else:
+        rows = [json.loads(line) for line in text.split("\n")[:-2]]
+        for row in rows:
+            row["headers"] = json.dumps(row["headers"])
+            row["headers_base64"] = row["headers_base64"] and json.dumps(row["headers_base64"])
+    assert [bytes_of(row, "value") for row in rows] == PARTS
+    assert [bytes_of(row, "key") for row in rows] == PARTS
+    for row, part in zip(rows, PARTS, strict=True):
+        assert headers_of(row) == [["h;=1", part], ["ü", b"x" * 20_000]]
+    if shown == "auto":
+        assert str(rows[4]["value_schema_id"]) == "42"
+        assert rows[4]["value"] == "notavro"
 
 
 def test_a_time_that_is_no_date_is_written_as_its_number(olga: User) -> None:
