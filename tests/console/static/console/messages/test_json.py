@@ -25,6 +25,20 @@ def test_a_document_is_indented_and_its_numbers_stay_as_written() -> None:
     )
 
 
+def test_characters_that_were_written_by_their_numbers_are_shown_as_themselves() -> None:
+    text = r'["Z\u00fcrich \uD83D\ude00", "\\u00fc\\\u00e9", "\u0022\u005C\u0020\u202e\u0000\ud83dx\n\/"]'
+
+    (shown,) = laid_out(text)
+
+    assert shown.split("\n  ") == [
+        "[",
+        '"Zürich 😀",',
+        r'"\\u00fc\\é",',
+        r'"\u0022\u005C\u0020\u202e\u0000\ud83dx\n\/"' + "\n]",
+    ]
+    assert json.loads(shown) == json.loads(text)
+
+
 @pytest.mark.parametrize(
     "text",
     ["", '"', '"\\', "{", "]", "[}", '{"a":', "[1,2", "hello world", '{"a":"cut off', "\\", "::"],
