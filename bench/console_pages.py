@@ -78,7 +78,7 @@ def lists(topics: int, groups: int) -> list[Page]:
 
 def others(topics: int, groups: int) -> list[Page]:
     topic, group = topic_name(topics // 2), group_name(groups // 2)
-    tabs = ("partitions", "consumers", "configs")
+    tabs = ("partitions", "consumers", "configs", "charts")
     return [
         Page(name="overview", paths=["/"]),
         *(Page(name=f"topic, {tab}", paths=[f"/topics/{topic}?tab={tab}"]) for tab in tabs),

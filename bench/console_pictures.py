@@ -25,9 +25,10 @@ GROUP: Final = "samsa-demo.billing"
 PAGES: Final = {
     "overview": "/",
     "topics": "/topics",
-    "topic": f"/topics/{TOPIC}",
+    "topic": f"/topics/{TOPIC}?tab=partitions",
     "topic-consumers": f"/topics/{TOPIC}?tab=consumers",
     "topic-configs": f"/topics/{TOPIC}?tab=configs",
+    "topic-charts": f"/topics/{TOPIC}?tab=charts",
     "topic-messages": f"/topics/{TOPIC}/messages",
     "topic-produce": f"/topics/{TOPIC}/produce",
     "topic-new": "/topics/+new",

@@ -1,10 +1,10 @@
-"""Formats moments for pages, titles and exports.
+"""Formats moments for pages, titles and exports; `console.moments` reads them.
 
 All are in the active zone of the request (`console.preferences`), so that no page mixes zones. A
 clock time that occurs twice, in the night when clocks go back, has its offset appended.
 """
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Final
 
 from django.utils import timezone
@@ -70,27 +70,3 @@ def ago(value: datetime, now: datetime) -> str:
 def _offset_if_twice(local: datetime) -> str:
     is_twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return f"{local:%z}" if is_twice else ""
-
-
-def typed(text: str, zone: tzinfo) -> tuple[datetime, ...]:
-    """Return the moments of a date and a clock time in a zone; ValueError for an invalid text.
-
-    Two in the hour that occurs twice, the earlier one first; none in the hour that is skipped. A
-    text with an offset means exactly one moment, in any zone.
-    """
-    given = datetime.fromisoformat(text)
-    try:
-        if given.tzinfo is not None:
-            return (given.astimezone(UTC),)
-        return _moments(given, zone)
-    except OverflowError:
-        raise ValueError(f"{text!r} lies outside of the years 1 to 9999") from None
-
-
-def _moments(naive: datetime, zone: tzinfo) -> tuple[datetime, ...]:
-    found: set[datetime] = set()
-    for fold in (0, 1):
-        moment = naive.replace(tzinfo=zone, fold=fold).astimezone(UTC)
-        if moment.astimezone(zone).replace(tzinfo=None) == naive:
-            found.add(moment)
-    return tuple(sorted(found))

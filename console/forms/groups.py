@@ -1,7 +1,8 @@
 """Validates forms about groups, and translates them into requests of `group_changes.planning`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from contextlib import suppress
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -10,9 +11,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from console import times
+from console import moments, times
 from console.group_changes.commands import FILE_NAME
 from console.group_changes.planning import AskedReset
+from console.preferences import zone_named
 from gateway.kafka.offset_plan import (
     MAX_OFFSET,
     Goal,
@@ -28,12 +30,9 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 MAX_TOPICS_CHARS: Final = 100_000
 # Django accepts no more fields in a form.
 MAX_TICKED: Final = 1_000
-# A date, a time of day to the microsecond, and an offset.
-MAX_TIME_CHARS: Final = 32
 # More than Kafka's own clients ever use; the protocol would allow 32 KiB.
 MAX_GROUP_CHARS: Final = 1_000
 MAX_AGO: Final = 1_000_000
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS: Final = {
     "minutes": timedelta(minutes=1),
     "hours": timedelta(hours=1),
@@ -42,7 +41,7 @@ UNITS: Final = {
 GROUP: Final = "group"
 AGO: Final = "ago"
 # Fields that a link can prefill: some always, the others if the mode needs them.
-KEPT: Final = frozenset({"mode", "scope", "zone"})
+KEPT: Final = frozenset({"mode", "scope"})
 TOLD: Final = (*KEPT, "offset", "shift", "time", AGO, "unit", "source", "topics")
 # Some proxies cut longer links.
 MAX_TOLD_CHARS: Final = 1_500
@@ -61,7 +60,7 @@ MODES: Final[Mapping[str, tuple[str, str]]] = {
 # The field that a mode needs, and the error if it is missing.
 NEEDS: Final[Mapping[str, tuple[str, str]]] = {
     "offset": ("offset", "Give the offset: a number from 0 on."),
-    "time": ("time", "Give the time, such as 2026-01-31T12:00."),
+    "time": ("time", "Give the time, such as yesterday 12:00 or 2026-01-31 12:00."),
     AGO: ("ago", "Say how long ago: a number from 0 on."),
     "shift": ("shift", "Give the number of offsets, such as 100 or -100."),
     GROUP: ("source", "Name the group whose offsets are to be taken over."),
@@ -75,9 +74,9 @@ class ResetForm(forms.Form):
     mode = forms.ChoiceField(choices=[(key, words) for key, (words, _) in MODES.items()])
     offset = forms.IntegerField(required=False, min_value=0, max_value=MAX_OFFSET)
     shift = forms.IntegerField(required=False, min_value=-MAX_OFFSET, max_value=MAX_OFFSET)
-    time = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
+    time = forms.CharField(required=False, max_length=moments.MAX_CHARS)
     # Selects one of two moments, for a clock time that occurs twice.
-    moment = forms.CharField(required=False, max_length=MAX_TIME_CHARS)
+    moment = forms.CharField(required=False, max_length=moments.MAX_CHARS)
     # The time zone of the form, to which typed times refer.
     zone = forms.CharField(required=False, max_length=64)
     ago = forms.IntegerField(required=False, min_value=0, max_value=MAX_AGO)
@@ -100,9 +99,11 @@ class ResetForm(forms.Form):
     ) -> None:
         """`before` is the previous request, as returned by `told`."""
         known = {name: text for name, text in (before or {}).items() if name in TOLD}
-        if known.get("zone", zone_name) != zone_name:
-            # The same digits would mean another time.
-            known.pop("time", None)
+        # A link has an instant; one of an earlier release has a clock time, and perhaps its zone.
+        with suppress(moments.NotAMoment):
+            typed_in = zone_named((before or {}).get("zone", "")) or zone
+            at = moments.one(known.get("time", ""), zone=typed_in, now=now)
+            known["time"] = moments.written(at, zone)
         super().__init__(data, files, initial=known)
         self._group = group
         self._now = now
@@ -138,7 +139,9 @@ class ResetForm(forms.Form):
                 return self._since(self._moment(given), topics)
             case "ago":
                 # There is no record before 1970.
-                span = min(given["ago"] * UNITS[given["unit"] or "hours"], self._now - EPOCH)
+                span = min(
+                    given["ago"] * UNITS[given["unit"] or "hours"], self._now - moments.EPOCH
+                )
                 return self._since(self._now - span, topics)
             case "group":
                 goal = Goal(kind=GoalKind.FILE)
@@ -155,9 +158,8 @@ class ResetForm(forms.Form):
 
     def _since(self, moment: datetime, topics: Mapping[str, tuple[int, ...]] | None) -> AskedReset:
         # No record is older than 1970, and negative numbers stand for other positions.
-        ms = max(0, round(moment.timestamp() * 1000))
-        at = datetime.fromtimestamp(ms / 1000, tz=UTC)
-        text = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        ms = max(0, moments.milliseconds_of(moment))
+        text = moments.at(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return AskedReset(
             goal=Goal(kind=GoalKind.TIME, value=ms), topics=topics, options=("--to-datetime", text)
         )
@@ -171,11 +173,9 @@ class ResetForm(forms.Form):
                 }
             )
         try:
-            found = times.typed(given["time"], self._zone)
-        except ValueError:
-            raise forms.ValidationError(
-                {"time": f"“{given['time']}” is no time: give one such as 2026-01-31T12:00."}
-            ) from None
+            found = moments.read(given["time"], zone=self._zone, now=self._now)
+        except moments.NotAMoment as wrong:
+            raise forms.ValidationError({"time": f"{wrong.message}: {wrong.next_step}."}) from None
         if not found:
             raise forms.ValidationError(
                 {
@@ -229,6 +229,9 @@ class ResetForm(forms.Form):
         needed, _ = NEEDS.get(self.cleaned_data["mode"], ("", ""))
         topics = "\n".join((*self.chosen(), *self.cleaned_data["topics"].split()))
         given = {name: self.data.get(name, "") for name in TOLD if name in KEPT or name == needed}
+        if needed == "time" and self.asked is not None:
+            # The typed clock time would mean another moment in another zone.
+            given["time"] = moments.instant(moments.at(self.asked.goal.value))
         given |= {"topics": topics, "unit": self.data.get("unit", "") if needed == AGO else ""}
         told = {name: str(text) for name, text in given.items() if text}
         return told if len(urlencode(told)) <= MAX_TOLD_CHARS else {}

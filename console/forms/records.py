@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final, Protocol
 
 from django.utils import timezone
 
+from console import moments
 from console.forms.typed_bytes import EMPTY, NULL, TEXT, NotTyped, read, typed
 from gateway.kafka.values import Header, NewRecord, Record
 
@@ -201,15 +201,10 @@ def _timestamp(text: str) -> int | None:
             raise NotTyped(f"{text} ms is no time that can be sent: give 1 to {MAX_INT64}")
         return int(text)
     try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=timezone.get_current_timezone())
-        found = int(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        found = 0
+        zone, now = timezone.get_current_timezone(), timezone.now()
+        found = moments.milliseconds(text, zone=zone, now=now)
+    except moments.NotAMoment as wrong:
+        raise NotTyped(f"{wrong.message}: {wrong.next_step}, or nothing for now") from None
     if found < 1:
-        raise NotTyped(
-            f"{text[:60]!r} is no time: give a date as 2026-01-31 12:00:00, milliseconds since "
-            "1970, or nothing for now"
-        )
+        raise NotTyped(f"{text[:60]!r} is before 1970: give a later time, or nothing for now")
     return found

@@ -335,7 +335,7 @@ class Page:
                 place = lane.kept[lane.sent - 1].offset if lane.sent else lane.range.end
                 if lane.head is None:
                     place = lane.position
-                has_more = place > lane.range.log_start
+                has_more = place > lane.range.first
             else:
                 place = lane.head.offset if lane.head else lane.position
                 has_more = place < lane.range.end
@@ -357,19 +357,19 @@ class Page:
             return done_line("stopped", f"stopped after {shown}: {self._stopped}", next_page)
         if cursor:
             return done_line("limit", f"{shown}, as many as were asked for", next_page)
-        return done_line("complete", f"complete: {shown}, there are no more", None)
+        within = "" if self._order.question.window.is_open else " in this time range"
+        return done_line("complete", f"complete: {shown}, there are no more{within}", None)
 
 
 def plan_of(question: Question, ranges: Sequence[Range]) -> str:
     partitions = f"{len(ranges):,} partition{'' if len(ranges) == 1 else 's'}"
+    within = "" if question.window.is_open else " within a time range"
     match question.mode:
-        case Mode.NEWEST:
-            return f"the newest {question.limit:,} records of {partitions}, the newest first"
-        case Mode.OLDEST:
-            return f"the oldest {question.limit:,} records of {partitions}, the oldest first"
+        case Mode.NEWEST | Mode.OLDEST:
+            which = question.mode.value
+            records = f"the {which} {question.limit:,} records of {partitions}"
+            return f"{records}{within}, the {which} first"
         case Mode.OFFSET:
-            return f"{question.limit:,} records of {partitions} from an offset on"
-        case Mode.TIME:
-            return f"{question.limit:,} records of {partitions} from a time on"
-        case Mode.TAIL:
-            raise AssertionError("a tail is no page")
+            return f"{question.limit:,} records of {partitions} from an offset on{within}"
+        case Mode.TIME | Mode.TAIL:
+            raise AssertionError(f"no page is of mode {question.mode.value}")

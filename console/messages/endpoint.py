@@ -5,7 +5,7 @@ what it answers. Who asks is found out as for `/events`; the session, the rights
 the same.
 
     GET /messages/stream?cluster=&topic=&partitions=0,3&mode=newest|oldest|offset|time|tail
-        &from=&limit=&filter=&key=auto&value=auto&cursor=      lines of JSON, application/x-ndjson
+        &from=&to=&limit=&filter=&key=auto&value=auto&cursor=  lines of JSON, application/x-ndjson
     GET /messages/export?...&form=ndjson|csv                                   the same as a file
     GET /messages/record?cluster=&topic=&partition=&offset=&part=key|value|header:0     its bytes
 """

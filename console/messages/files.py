@@ -4,7 +4,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Mapping
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final
 
@@ -41,11 +41,12 @@ NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def export(means: Means, query: Query, zone: tzinfo, visitor: Visitor) -> Job:
-    question = question_of(query, zone=zone, most=MAX_EXPORTED)
+    now = datetime.now(UTC)
+    question = question_of(query, zone=zone, now=now, most=MAX_EXPORTED)
     form = query.choice("form", FileForm, FileForm.NDJSON)
     if question.mode is Mode.TAIL:
         raise BadQuestion("a tail has no end to make a file of", "give another mode")
-    wanted = filter_of(question.filter, zone=zone)
+    wanted = filter_of(question.filter, zone=zone, now=now)
     forms = forms_of(Forms(key=question.key, value=question.value))
     rows = Rows(forms=forms, form=form, zone=zone)
     return Job(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from console import moments
 from console.messages.filter_words import Kind, Token, tokens_of, unquoted
 from console.messages.question import MAX_INT64, NUMBER, BadQuestion, time_of
 
@@ -47,6 +48,8 @@ class Filter:
     """A parsed filter. `text` is its normalized form, without ambiguities."""
 
     text: str
+    # As it was typed, except that each time means the same moment to every reader.
+    absolute: str
     tree: Tree
     # No record before the first one of this time can match; None: any record can.
     since_ms: int | None = None
@@ -63,12 +66,13 @@ class Node(NamedTuple):
     text: str
 
 
-def filter_of(text: str, *, zone: tzinfo) -> Filter | None:
+def filter_of(text: str, *, zone: tzinfo, now: datetime) -> Filter | None:
     """Parse a filter; None if it is empty. Raises BadQuestion with the position of the error."""
     tokens = tokens_of(text)
     if len(tokens) == 1:
         return None
-    node = _Parser(tokens, zone).whole()
+    parser = _Parser(tokens, zone, now)
+    node = parser.whole()
     depth, conditions = _measured(node.tree)
     if depth > MAX_DEPTH or conditions > MAX_CONDITIONS:
         raise BadQuestion(
@@ -76,14 +80,22 @@ def filter_of(text: str, *, zone: tzinfo) -> Filter | None:
             f" {MAX_DEPTH} fit",
             "look for less at a time; a word without a field counts three times",
         )
-    return Filter(text=node.text, tree=node.tree, since_ms=_since(node.tree))
+    return Filter(
+        text=node.text,
+        absolute=_absolute(text, parser.times),
+        tree=node.tree,
+        since_ms=_since(node.tree),
+    )
 
 
 class _Parser:
-    def __init__(self, tokens: list[Token], zone: tzinfo) -> None:
+    def __init__(self, tokens: list[Token], zone: tzinfo, now: datetime) -> None:
         self._tokens = tokens
         self._zone = zone
+        self._now = now
         self._place = 0
+        # Times, each with the text that means it in every zone.
+        self.times: list[tuple[Token, str]] = []
 
     # -- tokens ----------------------------------------------------------------------------------
 
@@ -175,9 +187,10 @@ class _Parser:
         if told.kind is Kind.END:
             raise _wrong(told, "is no time", "give a date, as timestamp >= 2026-01-31T12:00:00")
         try:
-            time_ms = time_of(told.text, zone=self._zone)
+            time_ms = time_of(told.text, zone=self._zone, now=self._now)
         except BadQuestion as bad:
             raise BadQuestion(bad.message, bad.next_step, position=told.position) from None
+        self.times.append((told, moments.absolute(told.text, zone=self._zone, now=self._now)))
         tree = {"timestamp": {"op": SIGNS[sign], "value": time_ms}}
         return Node(tree, f"timestamp {sign} {_moment(time_ms, self._zone)}")
 
@@ -330,6 +343,12 @@ def _checked(token: Token) -> str:
     if size > MAX_NEEDLE:
         raise _wrong(token, f"has {size} bytes, {MAX_NEEDLE} fit", "look for a part of it")
     return token.text
+
+
+def _absolute(text: str, times: list[tuple[Token, str]]) -> str:
+    for token, instant in reversed(times):
+        text = text[: token.position] + instant + text[token.end :]
+    return text
 
 
 def _folded(tree: Tree, partition: int) -> Tree:

@@ -38,6 +38,7 @@ class Token:
     # For a string, the text between its quotes.
     text: str
     position: int
+    end: int
 
     @property
     def shown(self) -> str:
@@ -57,7 +58,8 @@ def tokens_of(text: str) -> list[Token]:
         if space := SPACE.match(text, position):
             position = space.end()
             continue
-        token, position = _next(text, position)
+        token = _next(text, position)
+        position = token.end
         tokens.append(token)
         if len(tokens) > MAX_TOKENS:
             raise BadQuestion(
@@ -65,23 +67,23 @@ def tokens_of(text: str) -> list[Token]:
                 "look for less at a time",
                 position=token.position,
             )
-    return [*tokens, Token(Kind.END, "", len(text))]
+    return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 
-def _next(text: str, position: int) -> tuple[Token, int]:
+def _next(text: str, position: int) -> Token:
     first = text[position]
     if first in "()":
-        return Token(Kind(first), first, position), position + 1
+        return Token(Kind(first), first, position, position + 1)
     if sign := SIGN.match(text, position):
-        return Token(Kind.SIGN, sign[0], position), sign.end()
+        return Token(Kind.SIGN, sign[0], position, sign.end())
     if first in "\"'":
         return _string(text, position)
     word = WORD.match(text, position)
     assert word is not None, "every other character begins a word"
-    return Token(Kind.WORD, word[0], position), word.end()
+    return Token(Kind.WORD, word[0], position, word.end())
 
 
-def _string(text: str, position: int) -> tuple[Token, int]:
+def _string(text: str, position: int) -> Token:
     pattern = STRING if text[position] == '"' else PLAIN_STRING
     found = pattern.match(text, position)
     if found is None:
@@ -90,7 +92,7 @@ def _string(text: str, position: int) -> tuple[Token, int]:
             f"end the text with another {text[position]}",
             position=position,
         )
-    return Token(Kind.STRING, unquoted(found[0], position), position), found.end()
+    return Token(Kind.STRING, unquoted(found[0], position), position, found.end())
 
 
 def unquoted(quoted: str, position: int) -> str:

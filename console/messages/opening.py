@@ -51,30 +51,37 @@ def ranges_of(order: Order) -> list[Range]:
     if not partitions:
         return []
     bounds = source.bounds(partitions)
-    starts = dict.fromkeys(partitions, question.start if question.mode is Mode.OFFSET else 0)
-    if question.mode is Mode.TIME and not question.cursor:
-        starts = source.at_time(partitions, question.start)
-    return [_range(question, index, bounds[index], starts[index]) for index in partitions]
+    since, until = question.window.since, question.window.until
+    starts = {} if since is None else source.at_time(partitions, since)
+    ends = {} if until is None else source.at_time(partitions, until)
+    return [
+        _range(question, index, bounds[index], starts.get(index), ends.get(index))
+        for index in partitions
+    ]
 
 
-def _range(question: Question, index: int, bounds: tuple[int, int], start: int) -> Range:
+def _range(
+    question: Question, index: int, bounds: tuple[int, int], start: int | None, end: int | None
+) -> Range:
+    """Return what is left to read of a partition, whose time range is from start to end."""
     log_start, log_end = bounds
-    first, end = log_start, log_end
+    last = log_end if end is None else min(max(end, log_start), log_end)
+    first = log_start if start is None else min(max(start, log_start), last)
     # A page after another one continues where that one ended; a partition that the cursor omits was
     # read to its end.
     if question.mode is Mode.NEWEST:
         if question.cursor:
-            end = min(log_end, max(log_start, question.cursor.get(index, log_start)))
+            last = min(last, max(first, question.cursor.get(index, first)))
     elif question.cursor or question.mode is Mode.TAIL:
-        first = question.cursor.get(index, log_end)
-    else:
-        first = start
+        first = question.cursor.get(index, last)
+    elif question.mode is Mode.OFFSET:
+        first = question.start
     return Range(
         partition=index,
         log_start=log_start,
         log_end=log_end,
-        first=min(max(first, log_start), log_end),
-        end=end,
+        first=min(max(first, log_start), last),
+        end=last,
     )
 
 

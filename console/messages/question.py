@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, TypeVar
 from urllib.parse import parse_qs
 
-from console import times
+from console import moments
 from console.messages.forms import Form
 
 E = TypeVar("E", bound=Enum)
@@ -28,7 +28,7 @@ MAX_LIMIT: Final = 1_000
 # Records of a file.
 MAX_EXPORTED: Final = 100_000
 MAX_INT32: Final = 2**31 - 1
-MAX_INT64: Final = 2**63 - 1
+MAX_INT64: Final = moments.MAX_MS
 # The longest name that a topic can have, and the id of a cluster.
 MAX_NAME: Final = 249
 FIRST_PAGE: Final = "start from the first page again"
@@ -39,6 +39,7 @@ class Mode(Enum):
     NEWEST = "newest"
     OLDEST = "oldest"
     OFFSET = "offset"
+    # In an address only: the oldest records of a time or later.
     TIME = "time"
     TAIL = "tail"
 
@@ -54,6 +55,22 @@ class BadQuestion(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The time range of a question, in milliseconds since 1970; None: without an end there.
+
+    A partition is read from its first record of `since` or later up to its first of `until` or
+    later, so records with times out of order may be outside of it.
+    """
+
+    since: int | None = None
+    until: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.since is None and self.until is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question; no partitions means all of them."""
 
@@ -61,8 +78,9 @@ class Question:
     topic: str
     partitions: tuple[int, ...] = ()
     mode: Mode = Mode.NEWEST
-    # An offset, or milliseconds since 1970, depending on the mode.
+    # The first offset, in mode offset.
     start: int = 0
+    window: Window = Window()
     limit: int = DEFAULT_LIMIT
     filter: str = ""
     key: Form = Form.AUTO
@@ -134,20 +152,23 @@ class Query:
             raise BadQuestion(f"{name!r} is {told[:60]!r}", f"give one of {known}") from None
 
 
-def question_of(query: Query, *, zone: tzinfo, most: int = MAX_LIMIT) -> Question:
+def question_of(query: Query, *, zone: tzinfo, now: datetime, most: int = MAX_LIMIT) -> Question:
     """Parse a question; times without a zone are in that of the browser's pages."""
     mode = query.choice("mode", Mode, Mode.NEWEST)
+    cursor = _cursor(query.text("cursor"))
+    is_by_offset = mode is Mode.OFFSET and not cursor
     return Question(
         cluster=_name(query, "cluster"),
         topic=_name(query, "topic"),
         partitions=_partitions(query.text("partitions")),
-        mode=mode,
-        start=_start(query, mode, zone),
+        mode=Mode.OLDEST if mode is Mode.TIME else mode,
+        start=query.number("from", None, 0, MAX_INT64) if is_by_offset else 0,
+        window=_window(query, mode, zone, now),
         limit=query.number("limit", DEFAULT_LIMIT, 1, most),
         filter=query.text("filter"),
         key=query.choice("key", Form, Form.AUTO),
         value=query.choice("value", Form, Form.AUTO),
-        cursor=_cursor(query.text("cursor")),
+        cursor=cursor,
     )
 
 
@@ -197,40 +218,37 @@ def _partitions(told: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
-def _start(query: Query, mode: Mode, zone: tzinfo) -> int:
-    told = query.text("from")
-    if mode is Mode.OFFSET and not query.text("cursor"):
-        return query.number("from", None, 0, MAX_INT64)
-    if mode is not Mode.TIME or (not told and query.text("cursor")):
-        return 0
-    return time_of(told, zone=zone)
+def _window(query: Query, mode: Mode, zone: tzinfo, now: datetime) -> Window:
+    if mode is Mode.TAIL:
+        return Window()
+    since, until = query.text("from"), query.text("to")
+    if mode is Mode.OFFSET or (mode is not Mode.NEWEST and query.text("cursor")):
+        since = ""
+    elif mode is Mode.TIME and not since:
+        raise BadQuestion("mode time has no 'from'", moments.NEXT_STEP)
+    return window_of(since, until, zone=zone, now=now)
 
 
-def time_of(told: str, *, zone: tzinfo) -> int:
-    """Return milliseconds since 1970 from a number, or from an unambiguous date."""
-    if NUMBER.fullmatch(told):
-        return min(int(told), MAX_INT64)
-    try:
-        found = times.typed(told, zone)
-    except ValueError:
-        raise BadQuestion(
-            f"{told[:60]!r} is no time",
-            "give a date as 2026-01-31T12:00:00, or milliseconds since 1970",
-        ) from None
-    if len(found) != 1:
-        raise _unclear(told, zone, is_twice=bool(found))
-    return max(0, int(found[0].timestamp() * 1000))
-
-
-def _unclear(told: str, zone: tzinfo, *, is_twice: bool) -> BadQuestion:
-    """Return the error for a clock time that occurs twice in the zone of the pages, or never."""
-    naive = datetime.fromisoformat(told)
-    first, second = (naive.replace(tzinfo=zone, fold=fold).isoformat() for fold in (0, 1))
-    how = "comes twice in" if is_twice else "is left out in"
-    return BadQuestion(
-        f"{told[:60]!r} {how} {zone}, where clocks are changed",
-        f"give it with its offset: {first} or {second}",
+def window_of(since: str, until: str, *, zone: tzinfo, now: datetime) -> Window:
+    """Parse both ends of a time range; an empty text is no end."""
+    window = Window(
+        since=time_of(since, zone=zone, now=now) if since else None,
+        until=time_of(until, zone=zone, now=now) if until else None,
     )
+    if window.since is not None and window.until is not None and window.until <= window.since:
+        raise BadQuestion(
+            f"the end {until[:60]!r} is not after the start {since[:60]!r}",
+            "give a later end, or an earlier start",
+        )
+    return window
+
+
+def time_of(told: str, *, zone: tzinfo, now: datetime) -> int:
+    """Return milliseconds since 1970 from a moment as people write it."""
+    try:
+        return moments.milliseconds(told, zone=zone, now=now)
+    except moments.NotAMoment as wrong:
+        raise BadQuestion(wrong.message, wrong.next_step) from None
 
 
 def _cursor(told: str) -> dict[int, int]:

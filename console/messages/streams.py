@@ -1,6 +1,6 @@
 """Serves a page, a search or a tail as lines of JSON."""
 
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Final
 
@@ -19,8 +19,9 @@ NDJSON: Final = b"application/x-ndjson"
 
 
 def stream(means: Means, query: Query, zone: tzinfo, _visitor: Visitor) -> Job:
-    question = question_of(query, zone=zone)
-    wanted = filter_of(question.filter, zone=zone)
+    now = datetime.now(UTC)
+    question = question_of(query, zone=zone, now=now)
+    wanted = filter_of(question.filter, zone=zone, now=now)
     return Job(
         cluster=question.cluster,
         topic=question.topic,

@@ -175,6 +175,8 @@ def _reset_form(
         "mode": mode if mode in MODES else "earliest",
         "units": list(UNITS),
         "chosen": form.chosen(),
+        # The element with the error of the time.
+        "wrong_time": "refused" if {"time", "moment"} & form.errors.keys() else "",
         **why,
     }
     return render(request, "console/group_reset.html", context, status=status)

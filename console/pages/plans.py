@@ -166,8 +166,10 @@ def _after(cluster_id: str, actions: Sequence[Action]) -> str:
     """Return the page that shows the result. Derived only from the plan, not from other input."""
     view, arguments, tab = "console:overview", [], ""
     match actions:
-        case [CreateTopic(name=name)] | [CreatePartitions(name=name)]:
+        case [CreateTopic(name=name)]:
             view, arguments = "console:topic", [name]
+        case [CreatePartitions(name=name)]:
+            view, arguments, tab = "console:topic", [name], "tab=partitions&"
         case [AlterConfigs(resource_type=ResourceType.TOPIC, name=name)]:
             view, arguments, tab = "console:topic", [name], "tab=configs&"
         case [DeleteTopic()]:

@@ -1,4 +1,4 @@
-"""Shows one topic: a head with charts, and tabs for partitions, consumers and configs."""
+"""Shows one topic: its messages first, and tabs for partitions, consumers, configs and charts."""
 
 from typing import Final
 
@@ -7,8 +7,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.pages import topic_messages as messages
 from console.queries import topic as query
 from console.queries.topic import Tab
+from console.queries.topic_messages import Asked, topic_messages
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
@@ -22,7 +24,13 @@ NEW: Final = "new"
 @require_safe
 def topic(request: HttpRequest, name: str) -> HttpResponse:
     given = request.GET
-    tab = TABS.get(given.get("tab", ""), Tab.PARTITIONS)
+    tab = TABS.get(given.get("tab", ""))
+    if tab is None:
+        landing = topic_messages(given.get("cluster"), name, rights_of(request))
+        found = landing.data
+        if found is not None and found.head is not None and found.read.is_allowed:
+            return messages.shown(request, landing, Asked())
+    tab = tab or Tab.PARTITIONS
     page = given.get("page", "")
     number = int(page) if page.isascii() and page.isdigit() and len(page) < 7 else 1
     reading = query.topic_page(given.get("cluster"), name, tab, number, rights_of(request))

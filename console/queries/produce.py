@@ -1,15 +1,18 @@
 """Reads the page that writes one record: the topic, and the initial content of the form."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from brokers.cluster.image import ResourceType
 from brokers.cluster.topic_names import KEPT_INSIDE
+from brokers.controlplane import selectors
 from console import producing
 from console.forms.records import RecordForm, again
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
-from console.queries.topic_messages import KnownTopic, bootstrap_of, topic_named
+from console.queries.topic_messages import bootstrap_of
 from console.turns import TooBusy
 from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
@@ -20,6 +23,12 @@ from gateway.kafka.values import Record
 PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,19})", re.ASCII)
 # The largest text that is practical in a form field.
 MAX_TYPED: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTopic:
+    partitions: int
+    configs: Mapping[str, str]  # only what was set, without defaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +78,25 @@ def _read(cluster_id: str | None, name: str, rights: Rights) -> ProducePage:
     return ProducePage(
         frame=around,
         name=name,
-        topic=topic_named(shown, name),
-        bootstrap=bootstrap_of(shown),
+        topic=_topic_named(shown, name),
+        bootstrap=bootstrap_of(selectors.brokers(cluster_id=shown)),
         read=decide(
             rights,
             Operation.READ_PAYLOADS,
             Resource(kind=Kind.TOPIC, cluster=shown, name=name),
         ),
     )
+
+
+def _topic_named(cluster_id: str, name: str) -> KnownTopic | None:
+    if "\0" in name:
+        # No name holds a NUL, and PostgreSQL rejects a query with one.
+        return None
+    found = selectors.topic(cluster_id=cluster_id, name=name)
+    if found is None:
+        return None
+    configs = selectors.configs(cluster_id=cluster_id, resource_type=ResourceType.TOPIC, name=name)
+    return KnownTopic(partitions=len(found.partitions), configs=configs)
 
 
 def beginning(page: ProducePage, place: str) -> Beginning:

@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.db import Error
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 # Answers kept for an outage: a few pages, filters and clusters. The oldest is evicted first.
 MAX_KEPT: Final = 32
@@ -36,6 +37,16 @@ class Reading(Generic[T]):
     read_at: datetime
     age_s: int = 0
     reason: str = ""
+
+    def about(self, data: "U | None") -> "Reading[U]":
+        """Return the same reading with data that was made of this one's."""
+        return Reading(
+            state=self.state,
+            data=data,
+            read_at=self.read_at,
+            age_s=self.age_s,
+            reason=self.reason,
+        )
 
     @property
     def is_stale(self) -> bool:

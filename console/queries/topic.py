@@ -38,6 +38,7 @@ class Tab(Enum):
     PARTITIONS = "partitions"
     CONSUMERS = "consumers"
     CONFIGS = "configs"
+    CHARTS = "charts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +94,11 @@ class Head:
     leaderless: int
     is_internal: bool
     keeps: str = ""
+    may_produce: bool = False
     told: TopicRow | None = None
     mark: Mark | None = None  # of the worst group; None if no group reads the topic
     group: str = ""  # that group, if the user may see it
     group_link: str = ""
-    charts: tuple[Chart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,7 @@ class TopicPage:
     pages: Pages = Pages()
     values: tuple[Value, ...] = ()
     interactions: tuple[Interaction, ...] = ()
+    charts: tuple[Chart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,13 +185,7 @@ def topic_page(
         data = TopicPage(frame=stored.data.frame, name=name, tab=tab.value)
         if stored.data.found is not None:
             data = _page(data, stored.data.found, tab, page, rights)
-    return Reading(
-        state=stored.state,
-        data=data,
-        read_at=stored.read_at,
-        age_s=stored.age_s,
-        reason=stored.reason,
-    )
+    return stored.about(data)
 
 
 def head_of(found: Found, rights: Rights) -> Head:
@@ -199,21 +195,24 @@ def head_of(found: Found, rights: Rights) -> Head:
     serving = found.serving
     has_group = told is not None and told.lag is not None
     group = told.worst_group if told is not None and has_group else ""
-    resource = Resource(kind=Kind.GROUP, cluster=found.cluster_id, name=group)
-    may_see = has_group and rights.allows(Operation.VIEW, resource)
+    cluster, is_internal = found.cluster_id, topic.name in KEPT_INSIDE
+    of_group = Resource(kind=Kind.GROUP, cluster=cluster, name=group)
+    may_see = has_group and rights.allows(Operation.VIEW, of_group)
+    of_topic = Resource(kind=Kind.TOPIC, cluster=cluster, name=topic.name)
     return Head(
         name=topic.name,
         id=written_id(topic.id),
         partitions=len(topic.partitions),
         replication=topic.replication_factor,
         leaderless=sum(state.leader not in serving for state in topic.partitions),
-        is_internal=topic.name in KEPT_INSIDE,
+        is_internal=is_internal,
+        # Brokers refuse records of clients for internal topics.
+        may_produce=not is_internal and rights.allows(Operation.PRODUCE, of_topic),
         keeps=KEPT_INSIDE.get(topic.name, ""),
         told=told,
         mark=None if told is None or told.lag is None else MARKS[Verdict(told.verdict)],
         group=shown_names.shown(group) if may_see else "",
-        group_link=group_names.link(found.cluster_id, group) if may_see else "",
-        charts=_charts(found.cluster_id, topic.name),
+        group_link=group_names.link(cluster, group) if may_see else "",
     )
 
 
@@ -246,7 +245,8 @@ def _stored(cluster_id: str | None, name: str, rights: Rights) -> StoredTopic:
     resource = Resource(kind=Kind.TOPIC, cluster=cluster, name=name)
     if not rights.allows(Operation.VIEW, resource):
         return StoredTopic(frame=around)
-    topic = selectors.topic(cluster_id=cluster, name=name)
+    # No name holds a NUL, and PostgreSQL rejects a query with one.
+    topic = None if "\0" in name else selectors.topic(cluster_id=cluster, name=name)
     if topic is None:
         return StoredTopic(frame=around)
     found = Found(
@@ -274,6 +274,8 @@ def _page(shown: TopicPage, found: Found, tab: Tab, page: int, rights: Rights) -
                 values=values_of(found.configs, found.wide),
                 interactions=interactions_of(found.configs, found.wide, replication=factor),
             )
+        case Tab.CHARTS:
+            return replace(shown, charts=_charts(found.cluster_id, found.topic.name))
 
 
 def _with_partitions(shown: TopicPage, found: Found, page: int) -> TopicPage:

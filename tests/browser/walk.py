@@ -81,7 +81,7 @@ def find_the_topic_by_the_search_box(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
     visitor.search(newcomer.topic)
     visitor.is_at(f"/topics/{newcomer.topic}")
-    visitor.sees("2 × 1 replica")
+    visitor.sees("2 partitions")
 
 
 def produce_three_records(newcomer: Newcomer) -> None:
@@ -165,7 +165,7 @@ def restart_a_broker(newcomer: Newcomer) -> None:
 def delete_the_topic(newcomer: Newcomer) -> None:
     visitor = newcomer.visitor
     visitor.search(newcomer.topic)
-    visitor.sees("4 × 1 replica")
+    visitor.sees("4 partitions")
     visitor.press("link", "Delete")
     visitor.write(re.compile("^Type"), newcomer.topic)
     visitor.press("button", "Preview")

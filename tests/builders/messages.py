@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from brokers.cluster.image import Broker
 from console.messages.places import Places
 from gateway.kafka.values import Record, Span, TimestampKind
 
 CLUSTER = "0hUvQ2rWSx6lJ3u8T6kRrg"
+# When a question is asked.
+NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 
 
 def record(

@@ -86,36 +86,3 @@ def test_today_depends_on_the_zone() -> None:
 )
 def test_how_long_ago_is_told_in_the_largest_unit_that_fits(seconds: int, text: str) -> None:
     assert times.ago(NOON - timedelta(seconds=seconds), NOON) == text
-
-
-@pytest.mark.parametrize(
-    ("zone", "text", "moments"),
-    [
-        ("UTC", "2026-01-31T12:00", ["12:00"]),
-        ("Europe/Berlin", "2026-01-31T12:00", ["11:00"]),
-        ("Europe/Berlin", "2026-10-25T02:30", ["00:30", "01:30"]),
-        ("America/New_York", "2026-10-24T20:30", ["00:30"]),
-        ("America/New_York", "2026-11-01T01:30", ["05:30", "06:30"]),
-        ("Europe/Berlin", "2026-03-29T02:30", []),
-        ("Europe/Berlin", "2026-10-25T02:30+02:00", ["00:30"]),
-    ],
-)
-def test_a_typed_time_means_one_moment_or_two_or_none(
-    zone: str, text: str, moments: list[str]
-) -> None:
-    found = times.typed(text, ZoneInfo(zone))
-
-    assert [f"{moment:%H:%M}" for moment in found] == moments
-    assert all(moment.tzinfo is UTC for moment in found)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "noon", "2026-02-30T00:00", "0001-01-01T00:00"),
-        *("0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"),
-    ],
-)
-def test_a_text_that_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        times.typed(text, ZoneInfo("Asia/Tokyo"))

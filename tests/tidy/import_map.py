@@ -273,7 +273,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Threads read records for streams that stay open on the event loop.
     "console.messages": (
         READ_OF_BROKERS
-        + "console.events console.preferences console.spreadsheets console.times "
+        + "console.events console.moments console.preferences console.spreadsheets "
         + "gateway.kafka gateway.access gateway.addresses",
         "django asyncio concurrent threading",
     ),

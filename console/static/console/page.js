@@ -15,6 +15,8 @@ async function drawCharts() {
 drawCharts();
 document.addEventListener("samsa:renewed", drawCharts);
 
+if (document.querySelector("[data-pick]")) import("./moments.js");
+
 function step(by) {
   const rows = [...document.querySelectorAll("tbody tr[tabindex]")];
   const here = rows.indexOf(document.activeElement);

@@ -269,6 +269,43 @@ def test_a_bar_tells_how_far_its_partition_was_read(
     assert page.locator("progress").evaluate("bar => bar.value") == wanted
 
 
+def test_the_rate_of_a_tail_is_that_of_its_last_seconds(tab: Visitor) -> None:
+    page = open_messages(tab, "?mode=tail")
+    told = {"type": "progress", "partitions": [], "hits": 0}
+    waited = [{**told, "records": 0, "ms": ms} for ms in range(250, 60_000, 250)]
+    burst = [{**told, "records": ms - 60_000, "ms": ms} for ms in range(60_000, 66_000, 250)]
+
+    write(page, START, *waited)
+    expect(page.locator("#sum")).to_have_text("0/s")
+    write(page, *burst)
+    expect(page.locator("#sum")).to_have_text("1,000/s")
+    write(page, *({**told, "records": 5750, "ms": ms} for ms in range(66_000, 72_000, 250)))
+    expect(page.locator("#sum")).to_have_text("0/s")
+
+
+def test_columns_are_as_wide_as_what_they_hold(tab: Visitor) -> None:
+    page = open_messages(tab)
+    wide = part(json.dumps({"text": "long " * 60}), kind="json")
+    frames = [record(number, wide, key=part("k" * 200)) for number in range(20)]
+    write(page, START, *frames, done(), ends=True)
+    tab.sees(re.compile("It is so"))
+
+    for width in (1680, 1280, 390):
+        page.set_viewport_size({"width": width, "height": 860})
+        is_cut, value, table = page.evaluate(
+            """() => {
+              const cells = [...document.querySelectorAll("tr.record:first-child > td")];
+              const isCut = (cell) => cell.scrollWidth > cell.clientWidth;
+              const width = (box) => box.getBoundingClientRect().width;
+              return [cells.map(isCut), width(cells[4]), width(document.querySelector("#records"))];
+            }"""
+        )
+        # All but the key and the value, which are shortened.
+        assert is_cut == [False, False, False, True, True, False, False], width
+        assert value > table / 4, width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_no_record_is_a_state_of_its_own(tab: Visitor) -> None:
     page = open_messages(tab, "?filter=nothing")
     write(page, START, done("complete", "complete: 0 hits in 12 records"), ends=True)

@@ -14,8 +14,8 @@ from console.messages.lines import Forms
 from console.messages.opening import Order
 from console.messages.pipe import Pipe
 from console.messages.places import Places
-from console.messages.question import Mode, Query, Question, question_of
-from tests.builders.messages import CLUSTER, FakeSource, places, record
+from console.messages.question import Mode, Query, Question, Window, question_of
+from tests.builders.messages import CLUSTER, NOW, FakeSource, places, record
 
 FORMS = Forms()
 
@@ -97,6 +97,7 @@ def test_pages_of_the_newest_follow_each_other_without_a_gap_or_a_repeat() -> No
         asked = question_of(
             Query(f"cluster=c&topic=orders&limit=10&cursor={following['cursor']}".encode()),
             zone=UTC,
+            now=NOW,
         )
 
     assert len(seen) == len(set(seen)) == 3 * 37
@@ -121,7 +122,9 @@ def test_many_partitions_of_large_records_take_no_more_memory_than_one_page_may(
             break
         assert told[-1]["verdict"] == "stopped"
         asked = question_of(
-            Query(f"cluster=c&topic=orders&cursor={following['cursor']}".encode()), zone=UTC
+            Query(f"cluster=c&topic=orders&cursor={following['cursor']}".encode()),
+            zone=UTC,
+            now=NOW,
         )
 
     assert sorted(seen) == list(range(20))
@@ -216,7 +219,7 @@ def test_records_from_a_time_on_are_merged_by_time() -> None:
         }
     )
 
-    told = lines(source, question(Mode.TIME, start=700, limit=4))
+    told = lines(source, question(Mode.OLDEST, window=Window(since=700), limit=4))
 
     assert [(x["partition"], x["offset"]) for x in told if x["type"] == "record"] == [
         (0, "7"),
@@ -224,6 +227,25 @@ def test_records_from_a_time_on_are_merged_by_time() -> None:
         (0, "8"),
         (1, "8"),
     ]
+
+
+def test_a_time_range_is_read_from_either_end_and_page_by_page() -> None:
+    source = FakeSource(
+        {p: [record(n, partition=p, timestamp_ms=100 * n) for n in range(40)] for p in range(2)}
+    )
+    query = "cluster=c&topic=orders&limit=7&from=1000&to=2000&mode="
+
+    for mode in ("newest", "oldest"):
+        seen: list[tuple[int, int]] = []
+        more = mode
+        while more:
+            told = lines(source, question_of(Query(f"{query}{more}".encode()), zone=UTC, now=NOW))
+            seen += [(x["partition"], int(x["offset"])) for x in told if x["type"] == "record"]
+            following = told[-1]["next"]
+            more = following and f"{following['mode']}&cursor={following['cursor']}"
+        assert sorted(seen) == [(p, n) for p in range(2) for n in range(10, 20)]
+        assert seen[0][1] == (19 if mode == "newest" else 10)
+        assert told[-1]["sentence"].endswith("there are no more in this time range")
 
 
 def test_an_empty_topic_is_complete() -> None:
@@ -258,7 +280,7 @@ def test_a_topic_none_of_whose_brokers_is_there_is_told_partition_by_partition()
         topic="orders", bootstrap="", leaders={}, dark={0: "no broker leads it", 1: "nor this"}
     )
 
-    for mode in (Mode.NEWEST, Mode.OLDEST, Mode.TIME):
+    for mode in (Mode.NEWEST, Mode.OLDEST):
         told = lines(FakeSource({}), question(mode), where)
 
         assert [line["type"] for line in told] == ["start", "error", "error", "progress", "done"]

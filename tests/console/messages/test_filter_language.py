@@ -14,6 +14,7 @@ from brokers.search.predicate import condition_of
 from console.messages.filter_language import Filter, filter_of
 from console.messages.filter_words import MAX_FILTER
 from console.messages.question import BadQuestion
+from tests.builders.messages import NOW
 from tests.scale import count
 
 HOWTO = Path("docs/howto/find-records.md")
@@ -28,7 +29,7 @@ def record(
 
 
 def understood(text: str) -> Filter:
-    found = filter_of(text, zone=UTC)
+    found = filter_of(text, zone=UTC, now=NOW)
     assert found is not None
     return found
 
@@ -126,15 +127,30 @@ def test_a_time_that_every_hit_must_have_narrows_the_range() -> None:
 
 
 def test_a_date_without_a_zone_is_in_the_zone_of_the_pages() -> None:
-    told = filter_of("timestamp >= 2026-11-19T10:00:00", zone=ZoneInfo("Europe/Berlin"))
+    told = filter_of("timestamp >= 2026-11-19T10:00:00", zone=ZoneInfo("Europe/Berlin"), now=NOW)
 
     assert told is not None
     assert told.since_ms == AT - 3_600_000
     assert told.text == "timestamp >= 2026-11-19T10:00:00.000+01:00"
 
 
+def test_a_filter_for_an_address_has_instants_and_is_otherwise_as_it_was_typed() -> None:
+    typed = 'x  and (timestamp >= "yesterday 12:00" or timestamp<-1h) and timestamp > 17'
+
+    told = filter_of(typed, zone=ZoneInfo("Europe/Berlin"), now=NOW)
+
+    assert told is not None
+    assert told.absolute == (
+        "x  and (timestamp >= 2026-11-18T11:00:00Z or timestamp<2026-11-19T11:00:00Z)"
+        " and timestamp > 17"
+    )
+    again = filter_of(told.absolute, zone=UTC, now=NOW)
+    assert again is not None
+    assert again.tree == told.tree
+
+
 def test_nothing_is_no_filter() -> None:
-    assert filter_of("  \t ", zone=UTC) is None
+    assert filter_of("  \t ", zone=UTC, now=NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -177,7 +193,7 @@ def test_a_mistake_is_told_with_its_place_and_a_next_step(
     text: str, position: int | None, message: str, next_step: str
 ) -> None:
     with pytest.raises(BadQuestion) as caught:
-        filter_of(text, zone=UTC)
+        filter_of(text, zone=UTC, now=NOW)
 
     assert message in caught.value.message
     assert next_step in caught.value.next_step
@@ -193,7 +209,7 @@ WORDS = [
 
 def told_or_refused(text: str) -> Filter | BadQuestion | None:
     try:
-        return filter_of(text, zone=UTC)
+        return filter_of(text, zone=UTC, now=NOW)
     except BadQuestion as bad:
         return bad
 

@@ -1,7 +1,6 @@
 """What the query of an address is read as."""
 
 from datetime import UTC
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,15 +10,16 @@ from console.messages.question import (
     Mode,
     Query,
     Question,
+    Window,
     part_of,
     question_of,
-    time_of,
     written_cursor,
 )
+from tests.builders.messages import NOW
 
 
 def asked(query: str) -> Question:
-    return question_of(Query(f"cluster=c&topic=orders{query}".encode()), zone=UTC)
+    return question_of(Query(f"cluster=c&topic=orders{query}".encode()), zone=UTC, now=NOW)
 
 
 def test_what_is_not_said_has_a_default() -> None:
@@ -50,45 +50,22 @@ def test_a_cursor_takes_the_place_of_an_offset() -> None:
     assert written_cursor(told.cursor) == "0:5,12:9223372036854775807"
 
 
-@pytest.mark.parametrize(
-    ("text", "zone", "expected"),
-    [
-        ("1795082400000", "UTC", 1_795_082_400_000),
-        ("2026-11-19T10:00:00Z", "Europe/Berlin", 1_795_082_400_000),
-        ("2026-11-19T11:00", "Europe/Berlin", 1_795_082_400_000),
-        ("2026-11-19 10:00:00.123", "UTC", 1_795_082_400_123),
-        ("2026-10-25T02:30+01:00", "Europe/Berlin", 1_792_891_800_000),
-        ("1900-01-01", "UTC", 0),
-    ],
-)
-def test_a_time_is_a_number_or_a_date_in_the_zone_of_the_pages(
-    text: str, zone: str, expected: int
-) -> None:
-    assert time_of(text, zone=ZoneInfo(zone)) == expected
+def test_both_ends_of_a_time_range_can_be_given_in_any_order_of_reading() -> None:
+    noon, hour = 1_795_089_600_000, 3_600_000
+
+    for mode in ("newest", "oldest", "time"):
+        told = asked(f"&mode={mode}&from=-2h&to=11:30")
+        assert told.window == Window(since=noon - 2 * hour, until=noon - hour // 2)
+    assert asked("&mode=time&from=today").mode is Mode.OLDEST
+    assert asked("&to=2026-11-19T12:00Z").window == Window(until=noon)
+    assert asked("&mode=offset&from=7&to=now").window == Window(until=noon)
+    assert asked("&mode=tail&from=-1h").window.is_open
 
 
-@pytest.mark.parametrize(
-    ("text", "how", "offsets"),
-    [
-        ("2026-10-25T02:30", "comes twice", ("+02:00", "+01:00")),
-        ("2026-03-29 02:30:15", "is left out", ("+01:00", "+02:00")),
-    ],
-)
-def test_a_time_that_comes_twice_or_never_is_refused_with_both_offsets(
-    text: str, how: str, offsets: tuple[str, str]
-) -> None:
-    berlin = ZoneInfo("Europe/Berlin")
+def test_a_page_of_the_newest_that_follows_keeps_the_start_of_its_range() -> None:
+    newest, oldest = (asked(f"&mode={m}&from=-1h&cursor=0:5") for m in ("newest", "oldest"))
 
-    with pytest.raises(BadQuestion) as caught:
-        time_of(text, zone=berlin)
-
-    assert how in caught.value.message
-    assert "Europe/Berlin" in caught.value.message
-    meant = [offset in caught.value.next_step for offset in offsets]
-    assert meant == [True, True]
-    proposed = [word for word in caught.value.next_step.split() if word.endswith(offsets)]
-    first, second = (time_of(each, zone=berlin) for each in proposed)
-    assert abs(second - first) == 3_600_000
+    assert (newest.window.since, oldest.window.since) == (1_795_086_000_000, None)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +82,8 @@ def test_a_time_that_comes_twice_or_never_is_refused_with_both_offsets(
         "&limit=0",
         "&limit=%EF%BC%91",
         "&mode=time",
+        "&from=-1h&to=-2h",
+        "&to=noon",
         "&mode=time&from=0001-01-01T00:00:00%2B14:00x",
         "&topic=twice",
         f"&x={'y' * 70_000}",

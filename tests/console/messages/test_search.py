@@ -21,7 +21,7 @@ from console.messages.question import Mode, Question
 from console.messages.search import Search
 from console.messages.slots import Slots
 from gateway.kafka.values import Record
-from tests.builders.messages import CLUSTER, FakeSource, places, record
+from tests.builders.messages import CLUSTER, NOW, FakeSource, places, record
 from tests.fakes.searching_brokers import SearchingBrokers
 
 FORMS = Forms()
@@ -38,7 +38,7 @@ def search_of(
     **fields: Any,
 ) -> Search:
     asked = Question(cluster=CLUSTER, topic="orders", **{"filter": "needle", **fields})
-    wanted = filter_of(asked.filter, zone=UTC)
+    wanted = filter_of(asked.filter, zone=UTC, now=NOW)
     assert wanted is not None
     order = Order(
         question=asked,

@@ -13,7 +13,7 @@ from console.messages.lines import Forms
 from console.messages.opening import Order
 from console.messages.pipe import Pipe
 from console.messages.places import Places
-from console.messages.question import Mode, Question
+from console.messages.question import Mode, Question, Window
 from console.messages.source import KafkaSource
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
@@ -92,7 +92,7 @@ def test_the_oldest_records_of_all_partitions_come_oldest_first(bootstrap: str) 
 
 def test_records_come_from_an_offset_and_from_a_time_on(bootstrap: str) -> None:
     from_offset = lines(bootstrap, Mode.OFFSET, start=RECORDS - 2)
-    from_time = lines(bootstrap, Mode.TIME, start=PARTITIONS * (RECORDS - 2) + 1)
+    from_time = lines(bootstrap, Mode.OLDEST, window=Window(since=PARTITIONS * (RECORDS - 2) + 1))
 
     expected = [(p, n) for n in (RECORDS - 2, RECORDS - 1) for p in range(PARTITIONS)]
     assert places_told(from_offset) == places_told(from_time) == expected

@@ -19,7 +19,7 @@ from console.messages.question import Mode, Question
 from console.messages.tail import AGAIN_SECONDS, Tail
 from gateway.kafka.errors import KafkaFailure, failure
 from gateway.kafka.values import Record, Span
-from tests.builders.messages import CLUSTER, FakeSource, places, record
+from tests.builders.messages import CLUSTER, NOW, FakeSource, places, record
 
 FORMS = Forms()
 Step = list[Record] | KafkaFailure
@@ -56,7 +56,7 @@ def lines(source: Script, *, wanted: str = "", **fields: Any) -> list[dict[str, 
         order = Order(question=asked, places=places(0), source=source, pipe=pipe)
         tail = Tail(
             order,
-            wanted=filter_of(wanted, zone=UTC),
+            wanted=filter_of(wanted, zone=UTC, now=NOW),
             write=FORMS.line,
         )
         thread = threading.Thread(target=tail.run)

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from brokers.controlplane import models
+from console.queries.topic import Tab
 from gateway.access.operations import Kind, Operation
 from tests.builders import live, users
 from tests.builders.live import Told
@@ -54,7 +55,7 @@ def test_partitions_stand_with_leaders_offsets_and_rates(
     cluster_rows.topic(cluster, "payments", partitions=2)
     tell_of_payments(told)
 
-    page = alice.get(f"/topics/payments?{CLUSTER}").content.decode()
+    page = alice.get(f"/topics/payments?tab=partitions&{CLUSTER}").content.decode()
 
     for text in (
         "2 × 1 replica",
@@ -72,7 +73,7 @@ def test_partitions_stand_with_leaders_offsets_and_rates(
 def test_a_partition_without_leader_says_so(cluster: models.Cluster, alice: Client) -> None:
     cluster_rows.topic(cluster, "payments", partitions=2, leader=9)
 
-    page = alice.get("/topics/payments").content.decode()
+    page = alice.get("/topics/payments?tab=partitions").content.decode()
 
     assert "2 without leader" in page
     assert page.count("No leader") == 2
@@ -109,7 +110,7 @@ def test_a_collector_that_is_away_leaves_what_is_set(
     cluster_rows.topic(cluster, "payments")
     told.begin_silent()
 
-    page = alice.get("/topics/payments").content.decode()
+    page = alice.get("/topics/payments?tab=partitions").content.decode()
     readers = alice.get("/topics/payments?tab=consumers").content.decode()
 
     assert "The collector has sent nothing yet" in page
@@ -123,7 +124,7 @@ def test_a_topic_just_made_says_that_its_numbers_come(
 ) -> None:
     cluster_rows.topic(cluster, "payments")
 
-    page = alice.get("/topics/payments").content.decode()
+    page = alice.get("/topics/payments?tab=partitions").content.decode()
     readers = alice.get("/topics/payments?tab=consumers").content.decode()
 
     assert "No broker has reported this topic so far" in page
@@ -140,10 +141,10 @@ def test_a_database_that_went_away_leaves_the_page_as_it_was(
 
     cluster_rows.topic(cluster, "payments", partitions=2)
     tell_of_payments(told)
-    alice.get("/topics/payments")
+    alice.get("/topics/payments?tab=partitions")
     monkeypatch.setattr("brokers.controlplane.selectors.clusters", away)
 
-    known, unknown = alice.get("/topics/payments"), alice.get("/topics/other")
+    known, unknown = alice.get("/topics/payments?tab=partitions"), alice.get("/topics/other")
 
     assert "The database does not answer" in known.content.decode()
     assert "2 KiB" in known.content.decode()
@@ -183,6 +184,37 @@ def test_a_topic_of_another_cluster_is_another_topic(
     cluster_rows.topic(cluster, "payments")
 
     assert alice.get("/topics/payments?cluster=another").status_code == 404
+
+
+def test_a_topic_opens_on_its_messages_and_every_tab_has_its_actions(
+    cluster: models.Cluster, alice: Client
+) -> None:
+    cluster_rows.topic(cluster, "payments", partitions=2)
+    actions = ("produce", "edit", "partitions", "delete")
+
+    pages = [
+        alice.get(f"/topics/payments{path}").content.decode()
+        for path in ("", "/messages", *(f"?tab={tab.value}" for tab in Tab))
+    ]
+
+    assert 'data-address="/messages/stream"' in pages[0]
+    assert 'action="/topics/payments/messages"' in pages[0]
+    for page in pages:
+        assert [f"/topics/payments/{action}?{CLUSTER}" in page for action in actions] == [True] * 4
+        assert page.index('class="tabs"') < page.find("data-chart", page.index("<main")) or (
+            "data-chart" not in page
+        )
+
+
+def test_a_topic_whose_records_the_user_may_not_read_opens_on_its_partitions(
+    cluster: models.Cluster, victor: Client
+) -> None:
+    cluster_rows.topic(cluster, "payments", partitions=2)
+
+    page = victor.get("/topics/payments").content.decode()
+
+    assert 'aria-label="Partitions"' in page
+    assert "/topics/payments/produce" not in page
 
 
 def test_a_topic_may_be_called_new(cluster: models.Cluster, alice: Client) -> None:

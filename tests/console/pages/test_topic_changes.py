@@ -333,7 +333,7 @@ def test_partitions_are_added_once_it_was_seen_what_follows(
     assert ">50%<" in form
     assert "About 50% of the keys go to another partition" in page
     assert "Partitions can only be added: this cannot be taken back." in page
-    assert where == f"/topics/orders?{CLUSTER}"
+    assert where == f"/topics/orders?tab=partitions&{CLUSTER}"
     assert models.Partition.objects.count() == 4
 
 
@@ -416,7 +416,7 @@ def test_a_plan_that_was_overtaken_is_previewed_again(
     assert refused.status_code == 409
     assert "topic orders was at version 1" in words
     assert "Preview again" in words
-    assert applied(alice, again) == f"/topics/orders?{CLUSTER}"
+    assert applied(alice, again) == f"/topics/orders?tab=partitions&{CLUSTER}"
     assert models.Partition.objects.count() == 6
 
 

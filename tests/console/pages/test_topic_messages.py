@@ -1,11 +1,12 @@
 """The Messages tab, as a browser gets it: the form, the question to the stream, and who may ask."""
 
 import re
-from datetime import UTC
+from datetime import UTC, datetime
 from html import unescape
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connections
 from django.test import Client
 
@@ -13,6 +14,7 @@ from console.messages.filter_language import filter_of
 from console.queries.topic_messages import FILTERS
 from gateway.access.operations import Kind, Operation
 from tests.builders import users
+from tests.builders.messages import NOW
 from tests.console import cluster_rows
 
 SHOWN = cluster_rows.CLUSTER_ID
@@ -71,19 +73,106 @@ def test_a_link_holds_the_whole_question(alice: Client) -> None:
     assert '<details class="ask-more" open>' in page
 
 
-def test_a_time_without_an_offset_is_of_the_zone_that_the_page_shows(alice: Client) -> None:
-    alice.cookies["samsa-zone"] = "Europe/Berlin"
-    alice.cookies["samsa-times"] = "local"
-
-    page = page_of(alice, mode="time", **{"from": "2026-01-31 12:00"})
-
-    assert question_in(page)["from"] == "2026-01-31T12:00:00+01:00"
-    assert 'data-zone="Europe/Berlin"' in page
+def location(browser: Client, **query: str) -> dict[str, str]:
+    """Follow no redirect; return the query of its address."""
+    answer = browser.get("/topics/orders/messages", query)
+    assert answer.status_code == 302
+    return dict(parse_qsl(urlsplit(answer["Location"]).query))
 
 
-@pytest.mark.parametrize("typed", ["1700000000000", "yesterday", "", "2026-02-31", "9" * 50])
-def test_what_is_no_date_goes_on_as_it_was_typed(alice: Client, typed: str) -> None:
-    assert question_in(page_of(alice, mode="time", **{"from": typed})).get("from", "") == typed
+def use_berlin(browser: Client) -> None:
+    browser.cookies["samsa-zone"] = "Europe/Berlin"
+    browser.cookies["samsa-times"] = "local"
+
+
+def test_an_address_names_its_instants_with_their_zone(alice: Client) -> None:
+    use_berlin(alice)
+    typed = {
+        "from": "31.01.2026 12:00",
+        "to": "2026-01-31 13:00:00.5",
+        "filter": "timestamp > 0:30",
+    }
+
+    asked = location(alice, mode="oldest", limit="50", zone="Europe/Berlin", **typed)
+
+    day = asked.pop("filter").removeprefix("timestamp > ")
+    assert day.endswith(":30:00Z")
+    assert asked == {
+        "mode": "oldest",
+        "from": "2026-01-31T11:00:00Z",
+        "to": "2026-01-31T12:00:00.500Z",
+    }
+
+
+def test_an_address_means_the_same_to_every_reader(alice: Client, victor: Client) -> None:
+    use_berlin(alice)
+    instant = {"from": "2026-01-31T11:00:00Z", "filter": "timestamp < 2026-01-31T12:00:00Z"}
+    utc = Client()
+    utc.force_login(get_user_model().objects.get(username="alice"))
+
+    berlin, greenwich = page_of(alice, **instant), page_of(utc, **instant)
+
+    assert question_in(berlin) == question_in(greenwich)
+    assert question_in(berlin)["from"] == instant["from"]
+    assert 'name="from" value="2026-01-31 12:00:00"' in berlin
+    assert 'name="from" value="2026-01-31 11:00:00"' in greenwich
+
+
+def test_an_address_of_an_earlier_release_is_read_in_the_zone_of_its_reader(alice: Client) -> None:
+    use_berlin(alice)
+
+    former = location(alice, mode="time", **{"from": "2026-01-31 12:00"})
+    exact = location(alice, mode="time", **{"from": "2026-01-31T12:00:00+05:00"})
+
+    assert former == {"mode": "oldest", "from": "2026-01-31T11:00:00Z"}
+    assert exact["from"] == "2026-01-31T07:00:00Z"
+
+
+def test_a_time_is_of_the_zone_that_its_form_showed(alice: Client) -> None:
+    use_berlin(alice)
+
+    asked = location(alice, zone="UTC", **{"from": "2026-01-31 12:00"})
+
+    assert asked == {"from": "2026-01-31T12:00:00Z"}
+
+
+def test_one_click_starts_a_time_range_and_keeps_what_was_typed(alice: Client) -> None:
+    form = {"mode": "tail", "zone": "UTC", "filter": "x", "to": "now", "limit": "200"}
+
+    asked = location(alice, last="-15m", **form)
+
+    start = datetime.fromisoformat(asked.pop("from"))
+    assert 890 <= (datetime.now(UTC) - start).total_seconds() <= 990
+    assert asked == {"filter": "x", "limit": "200"}
+
+
+def test_milliseconds_are_an_instant_already(alice: Client) -> None:
+    page = page_of(alice, **{"from": "1700000000000"})
+
+    assert question_in(page)["from"] == "1700000000000"
+    assert 'name="from" value="2023-11-14 22:13:20"' in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"from": "noon"}, "'noon' is no time: give how long ago"),
+        ({"to": "2026-02-31"}, "'2026-02-31' is no time"),
+        ({"from": "9" * 50}, "is no time"),
+        ({"from": "-1h", "to": "-2h"}, "The end '-2h' is not after the start '-1h'"),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_refused_beside_its_field(
+    alice: Client, fields: dict[str, str], says: str
+) -> None:
+    answer = alice.get("/topics/orders/messages", {**fields, "zone": "UTC", "filter": "x"})
+
+    page = unescape(answer.content.decode())
+    assert answer.status_code == 400
+    assert says in page
+    assert 'aria-invalid="true" aria-describedby="ask-problem"' in page
+    assert all(f'value="{typed}"' in page for typed in (*fields.values(), "x"))
+    assert "/messages/stream" not in page
 
 
 def test_what_no_list_of_choices_has_is_its_first_one(alice: Client) -> None:
@@ -180,4 +269,4 @@ def test_a_page_without_a_script_says_what_needs_one(alice: Client) -> None:
 
 def test_every_example_of_a_filter_is_one() -> None:
     for text, _ in FILTERS:
-        assert filter_of(text, zone=UTC) is not None
+        assert filter_of(text, zone=UTC, now=NOW) is not None

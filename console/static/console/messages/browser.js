@@ -31,7 +31,11 @@ const { address, query, cluster, topic, bootstrap, zone, mode, produce, own } = 
 const asked = new URLSearchParams(query);
 const isTail = mode === "tail";
 const clock = new Clock(zone);
-const progress = new Progress(part("reaches"), part("sum"), { isBackwards: mode === "newest" });
+const progress = new Progress(part("reaches"), part("sum"), {
+  isBackwards: mode === "newest",
+  isFiltered: asked.has("filter"),
+  isTail,
+});
 const site = {
   place: { cluster, topic },
   bootstrap,
@@ -77,7 +81,6 @@ function start(next = null) {
 
 function asking(next) {
   const fields = new URLSearchParams(asked);
-  if (next) fields.delete("from");
   for (const [name, value] of Object.entries(next ?? {})) fields.set(name, value);
   return fields;
 }
@@ -241,6 +244,11 @@ const fit = () => {
   }
 };
 chosen.addEventListener("change", fit);
+// Who types a moment looks for what was written then, and not for the newest records since.
+const [since, until] = [part("since"), part("until")];
+since.addEventListener("input", () => {
+  if (chosen.value === "newest" && !since.defaultValue && !until.value) chosen.value = "oldest";
+}, { once: true });
 fit();
 part("browse").hidden = false;
 start();

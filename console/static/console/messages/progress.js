@@ -5,6 +5,8 @@ import { counted, number, share, size } from "./words.js";
 
 // More bars than this help nobody; the sum says the rest.
 const MAX_BARS = 24;
+// The rate of a tail is that of its last seconds: it may have waited for hours before.
+const RATE_MS = 5000;
 
 export class Progress {
   #box;
@@ -13,10 +15,16 @@ export class Progress {
   #rows = new Map();
   #told = null;
   #isBackwards;
+  #isFiltered;
+  #isTail;
+  // [milliseconds, records] of the last frames, the oldest first.
+  #recent = [];
 
   // With the newest first, the end of a partition comes first.
-  constructor(box, sum, { isBackwards }) {
+  constructor(box, sum, { isBackwards, isFiltered, isTail }) {
     this.#isBackwards = isBackwards;
+    this.#isFiltered = isFiltered;
+    this.#isTail = isTail;
     this.#box = box;
     this.#sum = sum;
   }
@@ -25,6 +33,7 @@ export class Progress {
     this.#spans = new Map(partitions.map((span) => [String(span.partition), span]));
     this.#rows.clear();
     this.#told = null;
+    this.#recent = [[0, 0]];
     this.#box.replaceChildren();
     for (const span of partitions.slice(0, MAX_BARS)) this.#add(span);
     const more = partitions.length - MAX_BARS;
@@ -46,9 +55,23 @@ export class Progress {
       const waits = frame.waiting?.[partition];
       row.words.textContent = waits ? `waits: ${waits}` : `${counted(records, "record")}, ${size(bytes)}`;
     }
-    const seconds = frame.ms / 1000;
-    const rate = seconds > 0.5 ? `, ${number(Math.round(frame.records / seconds))}/s` : "";
-    this.#sum.textContent = `${counted(frame.records, "record")} looked at${rate}`;
+    const rate = this.#rate(frame);
+    const words = rate === null ? [] : [`${number(rate)}/s`];
+    // Without a filter, the records that were looked at are those that are shown.
+    if (this.#isFiltered) words.unshift(`${counted(frame.records, "record")} looked at`);
+    this.#sum.textContent = this.#isFiltered || this.#isTail ? words.join(", ") : "";
+  }
+
+  // Records each second; null as long as the time is too short to tell.
+  #rate({ ms, records }) {
+    const recent = this.#recent;
+    recent.push([ms, records]);
+    // One frame from before the time that counts is its beginning.
+    while (this.#isTail && recent.length > 2 && recent[1][0] <= ms - RATE_MS) recent.shift();
+    if (!this.#isTail) recent.splice(1);
+    const [beganMs, before] = recent[0];
+    const seconds = (ms - beganMs) / 1000;
+    return seconds > 0.5 ? Math.round((records - before) / seconds) : null;
   }
 
   // What a search had come to, for the words where somebody stops it.
