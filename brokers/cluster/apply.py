@@ -30,6 +30,7 @@ from brokers.cluster.image import (
     Position,
     ResourceType,
     Topic,
+    written_id,
 )
 
 # Deleted topics that an image remembers, the newest ones: only a broker that was away for longer
@@ -162,7 +163,7 @@ class ImageDraft:
 
     def _topic(self, topic_id: bytes) -> Topic:
         topic = self.topic_by_id(topic_id)
-        assert topic is not None, f"no topic has the id {topic_id.hex()}"
+        assert topic is not None, f"no topic has the id {written_id(topic_id)}"
         return topic
 
     def _replace_partitions(

@@ -20,7 +20,7 @@ from brokers.cluster.changes import (
     TopicRemoved,
 )
 from brokers.cluster.config_values import ConfigRow, ConfigType
-from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic
+from brokers.cluster.image import Broker, PartitionState, ResourceType, Topic, written_id
 from brokers.cluster.placement import check_replication_factor, place
 from brokers.cluster.proposals import (
     Action,
@@ -285,7 +285,7 @@ def _delete_topic(view: View, action: DeleteTopic) -> Decision:
         topic = view.topic_by_id(action.topic_id)
         if topic is None:
             raise KafkaError(
-                ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {action.topic_id.hex()}"
+                ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {written_id(action.topic_id)}"
             )
     elif action.name is not None:
         topic = _known_topic(view, action.name)

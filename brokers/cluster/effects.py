@@ -19,7 +19,7 @@ from brokers.cluster.changes import (
 )
 from brokers.cluster.config_values import ConfigType
 from brokers.cluster.decisions import View
-from brokers.cluster.image import PartitionState, ResourceType, Topic
+from brokers.cluster.image import PartitionState, ResourceType, Topic, written_id
 from brokers.cluster.proposals import (
     Action,
     AllocateProducerIds,
@@ -35,6 +35,7 @@ LISTED_PARTITIONS: Final = 50
 # A refused name from a client may be longer than any accepted one.
 NAME_CHARS: Final = 249
 HIDDEN: Final = "(hidden)"
+TOPIC_ID: Final = "topic id"
 
 
 class EffectKind(StrEnum):
@@ -61,7 +62,7 @@ def asked(action: Action) -> tuple[EffectKind, Subject, str] | None:
         case CreateTopic():
             return EffectKind.CREATE_TOPIC, Subject.TOPIC, action.name[:NAME_CHARS]
         case DeleteTopic(topic_id=bytes(topic_id)):
-            return EffectKind.DELETE_TOPIC, Subject.TOPIC, topic_id.hex()
+            return EffectKind.DELETE_TOPIC, Subject.TOPIC, written_id(topic_id)
         case DeleteTopic():
             return EffectKind.DELETE_TOPIC, Subject.TOPIC, (action.name or "")[:NAME_CHARS]
         case CreatePartitions():
@@ -116,7 +117,7 @@ def _topic(
     partitions: Sequence[PartitionState], topic_id: bytes, configs: Mapping[str, str]
 ) -> dict[str, str]:
     return {
-        "topic id": topic_id.hex(),
+        TOPIC_ID: written_id(topic_id),
         "partitions": str(len(partitions)),
         "replication factor": str(len(partitions[0].replicas)),
         **_replicas(partitions, first=0),

@@ -5,6 +5,7 @@ the image they began with, so a request never sees half of a change. Unchanged p
 between images, so a new one costs about what has changed and one shallow copy of a mapping.
 """
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -88,6 +89,11 @@ class DeletedTopic:
 
 Configs = Mapping[str, str]
 NO_CONFIGS: Final[Configs] = MappingProxyType({})
+
+
+def written_id(topic_id: bytes) -> str:
+    """Return a topic's id in the format of Kafka's tools."""
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
 def _frozen(source: Mapping[K, V] | None = None) -> Mapping[K, V]:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from brokers.cluster import change_bounds, levels
 from brokers.cluster.changes import PartitionsAdded, Record, TopicCreated, TopicRemoved
 from brokers.cluster.decisions import Decision, View, decide
-from brokers.cluster.effects import Effect, effects_of
+from brokers.cluster.effects import TOPIC_ID, Effect, EffectKind, effects_of
 from brokers.cluster.image import PartitionState, ResourceType
 from brokers.cluster.implications import implications_of
 from brokers.cluster.proposals import (
@@ -206,9 +206,17 @@ def _step(view: View, action: Action, decision: Decision) -> Step:
     return Step(
         asked=action,
         call=_fixed(action, decision.records),
-        effects=effects_of(view, decision.records),
+        effects=tuple(map(_without_id, effects_of(view, decision.records))),
         implications=tuple(dict.fromkeys(sentences)),
     )
+
+
+def _without_id(effect: Effect) -> Effect:
+    """Drop the id of a new topic, which it only gets when the plan is applied."""
+    if effect.kind is not EffectKind.CREATE_TOPIC:
+        return effect
+    after = {key: value for key, value in effect.after.items() if key != TOPIC_ID}
+    return replace(effect, after=after)
 
 
 def _fixed(action: Action, records: Sequence[Record]) -> Action:

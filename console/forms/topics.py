@@ -28,6 +28,8 @@ MORE_ROWS: Final = 3
 MAX_ROWS: Final = len(topic_configs.ROWS) + 5
 MIB: Final = 1024 * 1024
 BY_CLUSTER: Final = -1
+# This release keeps each partition on one broker.
+REPLICATION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,6 @@ class NewTopicForm(forms.Form):
 
     name = forms.CharField(required=False)
     partitions = forms.CharField(required=False)
-    replication = forms.CharField(required=False)
     rate = forms.CharField(required=False)
 
     def __init__(self, data: Any = None, **more: Any) -> None:  # noqa: ANN401 - as Django has it
@@ -83,9 +84,6 @@ class NewTopicForm(forms.Form):
 
     def clean_partitions(self) -> int:
         return self._whole("partitions", most=MAX_PARTITIONS_PER_TOPIC)
-
-    def clean_replication(self) -> int:
-        return self._whole("replication", most=10**MAX_DIGITS)
 
     def clean_rate(self) -> float | None:
         text = str(self.cleaned_data["rate"]).replace(",", ".")
@@ -120,7 +118,7 @@ class NewTopicForm(forms.Form):
         return CreateTopic(
             name=given["name"],
             partitions=given["partitions"],
-            replication_factor=given["replication"],
+            replication_factor=REPLICATION,
             configs=tuple(
                 (line.key, _plain(line.key, line.value)) for line in self.lines if line.key
             ),

@@ -50,7 +50,6 @@ FIELDS: Final = MappingProxyType(
         ErrorCode.INVALID_REQUEST: "name",
         ErrorCode.INVALID_PARTITIONS: "partitions",
         ErrorCode.POLICY_VIOLATION: "partitions",
-        ErrorCode.INVALID_REPLICATION_FACTOR: "replication",
     }
 )
 OnTopic = Callable[["Asked"], HttpResponse]

@@ -14,8 +14,6 @@ from console.queries.reading import Reading, State, moment
 from gateway.kafka import shown_names
 
 PAGE_ROWS: Final = 500
-# Partitions that the shown call lists; the table below it has all of them.
-CALL_PARTITIONS: Final = 20
 TITLES: Final = {
     GroupChangeKind.RESET_OFFSETS: "Reset offsets of",
     GroupChangeKind.DELETE_OFFSETS: "Delete offsets of",
@@ -56,7 +54,7 @@ class GroupPlanPage:
     skipped: int
     read_again: int
     topics: int
-    call: str
+    sentence: str
     follows: tuple[str, ...]
     samsa: str | None
     kafka: str | None
@@ -115,7 +113,7 @@ def group_plan_page(
         skipped=sum(step.skipped for step in plan.steps),
         read_again=sum(step.read_again for step in plan.steps),
         topics=len({step.place.topic for step in plan.steps}),
-        call=_call(plan),
+        sentence=_sentence(plan),
         follows=tuple(_follows(plan)),
         samsa=samsa_command(plan),
         kafka=kafka_command(plan, bootstrap=bootstrap_of(plan.cluster_id)),
@@ -150,21 +148,27 @@ def _difference(step: PlannedStep) -> str:
     return "first commit" if step.before is None else "none to read or skip"
 
 
-def _call(plan: GroupPlan) -> str:
-    """Return the request to the brokers, in Kafka's words."""
-    group = repr(plan.group)
-    if plan.kind is GroupChangeKind.DELETE_GROUP:
-        return f"DeleteGroups(groups=[{group}])"
+def _sentence(plan: GroupPlan) -> str:
+    """Return what the plan does, in the words of groups and offsets."""
+    name = shown_names.shown(plan.group)
     changed = [step for step in plan.steps if step.before != step.after]
-    listed = ", ".join(
-        f"{step.place.topic}-{step.place.partition}"
-        + (f": {step.after}" if step.after is not None else "")
-        for step in changed[:CALL_PARTITIONS]
-    )
-    more = len(changed) - CALL_PARTITIONS
-    listed += f", … and {more:,} more" if more > 0 else ""
-    name = "OffsetDelete" if plan.kind is GroupChangeKind.DELETE_OFFSETS else "OffsetCommit"
-    return f"{name}(group={group}, partitions={{{listed}}})"
+    topics = list(dict.fromkeys(step.place.topic for step in changed))
+    where = f"topic {topics[0]}" if len(topics) == 1 else f"{len(topics):,} topics"
+    of = f"{len(changed):,} partition{'' if len(changed) == 1 else 's'} of {where}"
+    match plan.kind:
+        case GroupChangeKind.DELETE_GROUP:
+            return f"Delete group {name}, with all offsets that it has committed."
+        case GroupChangeKind.DELETE_OFFSETS:
+            return f"Delete the offsets that group {name} has committed for {of}."
+        case GroupChangeKind.RESET_OFFSETS:
+            skipped = sum(step.skipped for step in plan.steps)
+            again = sum(step.read_again for step in plan.steps)
+            effects = [
+                *([f"skip {skipped:,} offsets"] if skipped else []),
+                *([f"read {again:,} offsets again"] if again else []),
+            ]
+            effect = f": {' and '.join(effects)}" if effects else ""
+            return f"Move group {name} to the offsets below, in {of}{effect}."
 
 
 def _follows(plan: GroupPlan) -> list[str]:

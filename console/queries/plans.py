@@ -1,22 +1,20 @@
-"""Presents a plan: its calls, every value before and after, the consequences and the commands."""
+"""Presents a plan: steps in words, values before and after, consequences and commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Final
 
 from brokers.cluster.plan_commands import kafka_command, samsa_command
 from brokers.cluster.plans import Step, in_words
-from brokers.cluster.proposals import Action, ConfigEdit
+from brokers.cluster.proposals import Action
 from brokers.controlplane import selectors, services
 from console.queries.changes import Value
 from console.queries.frame import Frame, frame
+from console.queries.plan_words import sentence_of
 from console.queries.reading import Reading, State, moment
 from gateway.access.grants import Rights
 
-# A longer call, of many partitions, is cut; the values below it are complete.
-CALL_CHARS: Final = 500
 BOOTSTRAP_BROKERS: Final = 3
 
 
@@ -28,7 +26,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    call: str
+    sentence: str
     objects: tuple[Object, ...]
     implications: tuple[str, ...]
     refusal: str
@@ -83,7 +81,7 @@ def _bootstrap(cluster_id: str) -> str:
 
 def _step(step: Step, bootstrap: str) -> StepView:
     return StepView(
-        call=_call(step.call),
+        sentence=sentence_of(step),
         objects=tuple(
             Object(
                 title=f"{effect.kind}: {effect.name or 'all brokers'}",
@@ -99,34 +97,3 @@ def _step(step: Step, bootstrap: str) -> StepView:
         samsa=samsa_command(step),
         kafka=kafka_command(step, bootstrap=bootstrap),
     )
-
-
-def _call(action: Action) -> str:
-    """Return an action as text, cut to the length that a page has room for."""
-    text = _written(action)
-    return text if len(text) <= CALL_CHARS else f"{text[: CALL_CHARS - 1]}…"
-
-
-def _written(value: Action | ConfigEdit) -> str:
-    """Return a value with its non-default arguments, ids as hexadecimal digits."""
-    given = (
-        f"{field.name}={_argument(getattr(value, field.name))}"
-        for field in fields(value)
-        if getattr(value, field.name) not in (None, -1, (), False)
-    )
-    return f"{type(value).__name__}({', '.join(given)})"
-
-
-def _argument(value: object) -> str:
-    match value:
-        case bytes():
-            return value.hex()
-        case Enum():
-            return value.name
-        case ConfigEdit():
-            return _written(value)
-        case tuple():
-            items = ", ".join(map(_argument, value))
-            return f"({items},)" if len(value) == 1 else f"({items})"
-        case _:
-            return repr(value)

@@ -3,7 +3,6 @@
 Settings come from the database and live data from the collector; either may be missing.
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from django.utils.safestring import SafeString
 
-from brokers.cluster.image import Broker, PartitionState, ResourceType
+from brokers.cluster.image import Broker, PartitionState, ResourceType, written_id
 from brokers.cluster.image import Topic as TopicImage
 from brokers.cluster.topic_names import KEPT_INSIDE
 from brokers.controlplane import selectors
@@ -380,11 +379,6 @@ def details_of(found: Found, *, first: int, rows: int) -> Details:
         groups=tuple(told["groups"]),
         ms=told["ms"],
     )
-
-
-def written_id(topic_id: bytes) -> str:
-    """Return a topic's id in the format of Kafka's tools."""
-    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
 def pages_of(total: int, page: int) -> Pages:

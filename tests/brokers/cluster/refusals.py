@@ -94,7 +94,7 @@ REFUSED: list[tuple[Action, ErrorCode, str]] = [
     # Deletion.
     (DeleteTopic(name="unknown"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
     (DeleteTopic(), ErrorCode.INVALID_REQUEST, "neither name nor id"),
-    (DeleteTopic(topic_id=bytes([9] * 16)), ErrorCode.UNKNOWN_TOPIC_ID, "09090909"),
+    (DeleteTopic(topic_id=bytes([9] * 16)), ErrorCode.UNKNOWN_TOPIC_ID, "CQkJCQkJ"),
     # More partitions.
     (CreatePartitions(name="unknown", count=4), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
     (CreatePartitions(name="orders", count=3), ErrorCode.INVALID_PARTITIONS, "has 3 partitions"),
