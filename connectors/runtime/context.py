@@ -5,7 +5,8 @@ from typing import Any
 
 from connectors.runtime.masking import masked
 from connectors.runtime.ports import Level, Ports, TaskSpec
-from connectors.sdk.records import Place, TopicPartition
+from connectors.sdk.errors import ConnectorError
+from connectors.sdk.records import Place, SinkRecord, TopicPartition
 
 
 class TaskContext:
@@ -63,11 +64,22 @@ class SinkTaskContext(TaskContext):
         ports: Ports,
         is_over: Callable[[], bool],
         topic_ids: Mapping[str, str],
+        *,
+        refuse: Callable[[SinkRecord, ConnectorError], None],
+        settle: Callable[[], None],
     ) -> None:
         super().__init__(spec, ports, is_over)
         self._topic_ids = topic_ids
+        self._refuse = refuse
+        self._settle = settle
         # The positions that the task has requested, until the next batch is taken.
         self.sought: dict[TopicPartition, int] = {}
+
+    def refuse(self, record: SinkRecord, error: ConnectorError) -> None:
+        self._refuse(record, error)
+
+    def settle(self) -> None:
+        self._settle()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset

@@ -140,7 +140,14 @@ class _SinkSlice:
         self._retry_topic = name_for(spec.connector)
         self._errors = errors_of(spec.config)
         self._tolerance = Tolerance(spec, ports, self._errors, turn.figures)
-        self._context = SinkTaskContext(spec, ports, turn.is_over, topic_ids)
+        self._context = SinkTaskContext(
+            spec,
+            ports,
+            turn.is_over,
+            topic_ids,
+            refuse=self._refuse,
+            settle=self._tolerance.settle,
+        )
         self._former = forget_former_topics(ports.memory, topic_ids)
         self._notes = LeftOutNotes(ports.offsets, topic_ids, is_kept=spec.plugin.keeps_offsets)
         self._task = spec.plugin().task()
@@ -155,6 +162,10 @@ class _SinkSlice:
         self._untouched: set[TopicPartition] = set()
         # The last skipped record of each partition.
         self._failed: dict[TopicPartition, int] = {}
+        # The batch that is put; and what the task has rejected of it, by place.
+        self._pairs: list[Pair] = []
+        self._by_place: dict[tuple[str, int, int], Record] = {}
+        self._rejected: set[tuple[str, int, int]] = set()
         self._unflushed = 0
         self._flushed_at = ports.clock.monotonic()
 
@@ -333,19 +344,20 @@ class _SinkSlice:
         """Pass a batch to the task; retry without a refused record, or after a wait."""
         has_waited = False
         while pairs:
+            self._pairs, self._rejected = pairs, set()
             try:
                 self._task.put([record for _, record in pairs])
             except RecordError as error:
                 if not 0 <= error.index < len(pairs):
                     raise
                 raw, _ = pairs[error.index]
-                self._leave_out(self._refused(error), raw)
+                self._leave_out(self._failed_put(error), raw)
                 pairs = pairs[: error.index] + pairs[error.index + 1 :]
             except RetriableError as error:
                 self._wait_for_target(error)
                 has_waited = True
             else:
-                self._turn.figures.add(figures.WRITTEN, len(pairs))
+                self._turn.figures.add(figures.WRITTEN, len(pairs) - len(self._rejected))
                 for raw, _ in pairs:
                     place = TopicPartition(topic=raw.topic, partition=raw.partition)
                     self._given[place] = raw.offset + 1
@@ -356,12 +368,20 @@ class _SinkSlice:
                     self._turn.went_on()
                 return
 
+    def _refuse(self, record: SinkRecord, error: ConnectorError) -> None:
+        """Leave out a record of the batch that is put, for a task that writes the others."""
+        if not self._rejected:
+            self._by_place = {(raw.topic, raw.partition, raw.offset): raw for raw, _ in self._pairs}
+        place = (record.origin_topic, record.origin_partition, record.origin_offset)
+        self._leave_out(self._failed_put(error), self._by_place[place])
+        self._rejected.add(place)
+
     def _leave_out(self, failed: StepFailed, raw: Record) -> None:
         self._tolerance.failed(failed, raw)
         place = TopicPartition(topic=raw.topic, partition=raw.partition)
         self._failed[place] = max(raw.offset, self._failed.get(place, -1))
 
-    def _refused(self, error: RecordError) -> StepFailed:
+    def _failed_put(self, error: ConnectorError) -> StepFailed:
         failed = StepFailed(Stage.TASK_PUT, self._spec.plugin.name, error)
         failed.__cause__ = error
         return failed

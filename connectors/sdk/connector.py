@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from connectors.sdk.configs import Definition, Value
-from connectors.sdk.errors import DataError
+from connectors.sdk.errors import ConnectorError, DataError
 from connectors.sdk.records import (
     JobBatch,
     Place,
@@ -126,6 +126,19 @@ class SourceContext(Context, Protocol):
 class SinkContext(Context, Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Make the next batch of a partition begin at an offset."""
+
+    def refuse(self, record: SinkRecord, error: ConnectorError) -> None:
+        """Reject a record of the current `put`, which goes on with the others.
+
+        It goes to the dead letters, or an error that fails the task is raised, as configured. To a
+        sink that raises RecordError instead, the batch is put again without the record.
+        """
+
+    def settle(self) -> None:
+        """Wait until all rejected records are in the dead letter topic.
+
+        A sink that keeps its offsets in the target calls it before it makes them durable.
+        """
 
     def topic_id(self, topic: str) -> str:
         """Return the id of a topic when the slice began; empty if unknown.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from connectors.sdk import checks
 from connectors.sdk.configs import Definition
 from connectors.sdk.connector import Config, SinkConnector, SinkTask, SourceConnector
-from connectors.sdk.errors import ConfigError
+from connectors.sdk.errors import ConfigError, ConnectorError
 from connectors.sdk.records import Place, SinkRecord, SourceRecord, TopicPartition
 
 # A source that still has records after this many polls counts as endless.
@@ -82,6 +82,17 @@ class MemorySinkContext(MemoryContext):
     # The positions of the next batch, for partitions in which the task has requested one.
     sought: dict[TopicPartition, int] = field(default_factory=dict)
     topic_ids: dict[str, str] = field(default_factory=dict)
+    # Whether errors of records are tolerated; and the rejected records, with the errors.
+    is_tolerant: bool = False
+    refused: list[tuple[SinkRecord, ConnectorError]] = field(default_factory=list)
+
+    def refuse(self, record: SinkRecord, error: ConnectorError) -> None:
+        if not self.is_tolerant:
+            raise error
+        self.refused.append((record, error))
+
+    def settle(self) -> None:
+        """Do nothing: rejected records are stored at once."""
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.sought[partition] = offset

@@ -45,6 +45,11 @@ class Row:
         return (self.taken_over or {}).get(name, self.index)
 
     @property
+    def sources(self) -> Iterable[int]:
+        """Return the places of earlier records from which fields came."""
+        return (self.taken_over or {}).values()
+
+    @property
     def fields(self) -> tuple[str, ...]:
         return (*self.key, *self.rest)
 

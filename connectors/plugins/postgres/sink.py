@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from connectors.plugins.postgres import sink_settings
 from connectors.plugins.postgres.connection import (
     connected,
-    first_line,
     forget,
-    is_about_data,
     translated,
 )
 from connectors.plugins.postgres.offsets import SinkOffsets
 from connectors.plugins.postgres.rows import Name, Row, row_of
+from connectors.plugins.postgres.sifting import Refused, is_of_a_row, write_but_refused
 from connectors.plugins.postgres.sink_settings import TRUNCATE_ENABLED, SinkSettings
 from connectors.plugins.postgres.tables import Table
 from connectors.plugins.postgres.truncations import is_truncation
@@ -116,42 +115,87 @@ class PostgresSinkTask(SinkTask):
         with translated():
             connection = connected(self._context, self._parsed)
             try:
-                self._write_all(connection, records)
-            except psycopg.Error as error:
-                if not is_about_data(error):
+                self._write_all(connection, records, None)
+            except (RecordError, psycopg.Error) as error:
+                if not is_of_a_row(error):
                     raise
-                if (blamed := self._blamed(connection, records, error)) is not None:
-                    raise blamed from error
-                # The target was corrected meanwhile. A constraint that is checked at the end of the
-                # transaction fails again, without a record to blame.
-                self._write_all(connection, records)
+                refused: Refused = {}
+                while not self._write_all(connection, records, refused):
+                    # A refused row has replaced an earlier one of its key: write that one.
+                    pass
 
-    def _write_all(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
+    def _write_all(
+        self,
+        connection: "psycopg.Connection[Any]",
+        records: list[SinkRecord],
+        refused: Refused | None,
+    ) -> bool:
+        """Write records in one transaction; return False if all is undone, to be done again.
+
+        With `refused`, records that PostgreSQL refuses are added to it, and left out.
+        """
         try:
-            with connection.transaction():
-                self._write(connection, records)
-            for text in sorted(self._warnings - self._warned):
-                self._context.warn(text)
-            self._warned |= self._warnings
+            with connection.transaction() as transaction:
+                is_done = self._write(connection, records, refused)
+                transaction.force_rollback = not is_done
+                if is_done and refused:
+                    # If the commit fails, letters are written twice, which is better than never.
+                    for index in sorted(refused):
+                        self._context.refuse(records[index], refused[index])
+                    self._context.settle()
         except Exception:
             # Forget the tables: they may have changed, or their creation was rolled back.
             self._tables.clear()
             raise
+        if not is_done:
+            self._tables.clear()
+            return False
+        for text in sorted(self._warnings - self._warned):
+            self._context.warn(text)
+        self._warned |= self._warnings
+        return True
 
-    def _write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> None:
-        """Write records that are not in the table yet, and the offsets after them."""
+    def _write(
+        self,
+        connection: "psycopg.Connection[Any]",
+        records: list[SinkRecord],
+        refused: Refused | None,
+    ) -> bool:
+        """Write records that are not in the table yet, and the offsets after them.
+
+        Return whether all of them are written, but those in `refused`.
+        """
         self._warnings.clear()
         offsets = self._offsets(connection)
         last = {record.origin: record.origin_offset + 1 for record in records}
         kept = offsets.lock(sorted(last))
         fresh = [
-            _row(record, index, self._settings)
+            row
             for index, record in enumerate(records)
             # An earlier attempt may have succeeded without an answer.
-            if record.origin_offset >= (kept.get(record.origin) or 0) and self._is_executed(record)
+            if record.origin_offset >= (kept.get(record.origin) or 0)
+            and (row := self._row(record, index, refused)) is not None
         ]
-        Writer(connection, self._settings, self._tables, self._warnings.add).write(fresh)
+        writer = Writer(connection, self._settings, self._tables, self._warnings.add)
+        if refused is None:
+            writer.write(fresh)
+        elif not write_but_refused(writer, fresh, refused):
+            return False
         offsets.store({place: max(end, kept.get(place) or 0) for place, end in last.items()})
+        return True
+
+    def _row(self, record: SinkRecord, index: int, refused: Refused | None) -> Row | None:
+        """Return the row of a record; None if there is nothing to do with it."""
+        if (refused and index in refused) or not self._is_executed(record):
+            return None
+        try:
+            return row_of(record, index, self._settings)
+        except DataError as error:
+            failed = RecordError(str(error), index=index)
+            if refused is None:
+                raise failed from error
+            refused[index] = failed
+            return None
 
     def _is_executed(self, record: SinkRecord) -> bool:
         """Return whether to write a record; warn about a TRUNCATE, which others do not expect."""
@@ -168,39 +212,6 @@ class PostgresSinkTask(SinkTask):
                 " were written after it, and leave some that were written before: give it one"
             )
         return self._settings.has_truncations
-
-    def _blamed(
-        self,
-        connection: "psycopg.Connection[Any]",
-        records: list[SinkRecord],
-        error: "psycopg.Error",
-    ) -> RecordError | None:
-        """Return the error of the first record that fails together with those before it."""
-        low, high = 0, len(records)
-        while low < high:
-            middle = (low + high) // 2
-            if self._can_write(connection, records[: middle + 1]):
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(records):
-            return None
-        return RecordError(f"PostgreSQL: {first_line(error)} ({error.sqlstate})", index=low)
-
-    def _can_write(self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]) -> bool:
-        import psycopg  # noqa: PLC0415 - only tasks need it
-
-        self._tables.clear()
-        try:
-            with connection.transaction(force_rollback=True):
-                self._write(connection, records)
-        except psycopg.Error as error:
-            if is_about_data(error):
-                return False
-            raise
-        finally:
-            self._tables.clear()
-        return True
 
     def _offsets(self, connection: "psycopg.Connection[Any]") -> SinkOffsets:
         return SinkOffsets(
@@ -222,10 +233,3 @@ class PostgresSinkTask(SinkTask):
             return ConnectorError(error.text, about_record=f"{error.about_record or ''}{end}")
         wait_s = self._settings.retry_wait_s if error.wait_s is None else error.wait_s
         return RetriableError(error.text, wait_s=wait_s, about_record=error.about_record)
-
-
-def _row(record: SinkRecord, index: int, settings: SinkSettings) -> Row:
-    try:
-        return row_of(record, index, settings)
-    except DataError as error:
-        raise RecordError(str(error), index=index) from error

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import psycopg
 
 STAGE: Final = "samsa_stage"
+# A column of the stage: the place of the row's record in the batch.
+NUMBER: Final = "samsa_number"
 
 
 class Writer:
@@ -33,55 +35,122 @@ class Writer:
         known: MutableMapping[Name, Table],
         warn: Callable[[str], None],
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self._settings = settings
         self._known = known
         self._warn = warn
 
+    @property
+    def mode(self) -> InsertMode:
+        return self._settings.insert_mode
+
     def write(self, rows: Sequence[Row]) -> None:
-        for run in runs(rows, self._settings.insert_mode):
-            if run[0].is_truncation:
-                self._truncate(run[0].table)
-                continue
-            for chunk in chunks(run, self._settings.batch_size):
-                self._write_chunk(chunk)
+        for chunk in self.chunks(rows):
+            self._write_chunk(chunk)
+
+    def chunks(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
+        """Yield rows for one statement each."""
+        for run in runs(rows, self.mode):
+            yield from chunks(run, self._settings.batch_size)
 
     def _write_chunk(self, rows: Sequence[Row]) -> None:
         first = rows[0]
-        known = self._known.get(first.table) or tables.find(self._connection, first.table)
-        if first.is_delete and known is None and self._settings.can_create:
-            # The table does not exist yet, so there is nothing to delete.
+        if first.is_truncation:
+            self.truncate(first.table)
             return
-        table = tables.fit(self._connection, known, first, self._settings)
-        self._known[first.table] = table
-        mode = self._settings.insert_mode
-        if not first.is_delete and mode is InsertMode.INSERT:
-            self._copy(first.table, rows, table)
-            self._warn_of_lacking(first, len(rows))
+        table = self.table_for(first)
+        if table is None:
             return
-        self._stage(first)
-        self._copy((STAGE,), rows, table)
-        if first.unavailable and mode is InsertMode.UPSERT:
+        if self.is_direct(first):
+            self.copy(first.table, rows, table)
+            self.warn_of_lacking(first, len(rows))
+            return
+        self.stage(first)
+        self.copy((STAGE,), rows, table)
+        self.merge(first)
+        self.drop_stage()
+
+    # --- the steps of a chunk ------------------------------------------------------------------
+
+    def table_for(self, row: Row) -> Table | None:
+        """Return the table that a row fits into; None if there is no table to delete from."""
+        known = self._known.get(row.table) or tables.find(self.connection, row.table)
+        if row.is_delete and known is None and self._settings.can_create:
+            return None
+        table = self._known[row.table] = tables.fit(self.connection, known, row, self._settings)
+        return table
+
+    def is_direct(self, row: Row) -> bool:
+        """Return whether rows are copied into the table itself."""
+        return not row.is_delete and self.mode is InsertMode.INSERT
+
+    def is_in_turn(self, row: Row) -> bool:
+        """Return whether `merge` takes rows from the stage one by one, in their order."""
+        return self.mode is InsertMode.UPSERT and not row.is_delete and not row.unavailable
+
+    def stage(self, row: Row, *, is_numbered: bool = False) -> None:
+        """Create a temporary table for rows, with the target's types but no constraints."""
+        from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+        number = sql.SQL(", 0 AS {}").format(sql.Identifier(NUMBER))
+        self.connection.execute(
+            sql.SQL(
+                "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {}{} FROM {} WITH NO DATA"
+            ).format(
+                sql.Identifier(STAGE),
+                _names(row.names),
+                number if is_numbered else sql.SQL(""),
+                sql.Identifier(*row.table),
+            )
+        )
+
+    def copy(
+        self, into: Name, rows: Sequence[Row], table: Table, *, is_numbered: bool = False
+    ) -> None:
+        from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+        names = rows[0].names
+        arrays = [name in table.arrays for name in names]
+        columns = (*names, NUMBER) if is_numbered else names
+        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+            sql.Identifier(*into), _names(columns)
+        )
+        with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                cells = _cells(row, names, arrays)
+                copy.write_row([*cells, row.index] if is_numbered else cells)
+
+    def merge(
+        self, row: Row, *, between: tuple[int, int] | None = None, turns: str | None = None
+    ) -> None:
+        """Write the rows of the stage into the table.
+
+        Or only those with numbers `between`, by number; the sequence `turns` counts them.
+        """
+        stage = _part(between, turns)
+        if row.unavailable and self.mode is InsertMode.UPSERT and not row.is_delete:
             # An insert checks NOT NULL before it looks for a conflict, so it would refuse rows that
             # are there. Update those, and insert the others.
-            self._connection.execute(_statement(first, InsertMode.UPDATE))
-            new = self._connection.execute(_statement(first, mode)).rowcount
-            self._warn_of_lacking(first, new)
+            self.connection.execute(_statement(row, InsertMode.UPDATE, stage))
+            new = self.connection.execute(_statement(row, self.mode, stage)).rowcount
+            self.warn_of_lacking(row, new)
         else:
-            self._connection.execute(_statement(first, mode))
-        self._connection.execute(f"DROP TABLE {STAGE}")
+            self.connection.execute(_statement(row, self.mode, stage))
 
-    def _truncate(self, name: Name) -> None:
+    def drop_stage(self) -> None:
+        self.connection.execute(f"DROP TABLE {STAGE}")
+
+    def truncate(self, name: Name) -> None:
         """Empty a table; one that the sink may create and that does not exist is empty."""
         from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
-        table = self._known.get(name) or tables.find(self._connection, name)
+        table = self._known.get(name) or tables.find(self.connection, name)
         if table is None and self._settings.can_create:
             return
         tables.require_writable(name, table)
-        self._connection.execute(sql.SQL("TRUNCATE TABLE {}").format(sql.Identifier(*name)))
+        self.connection.execute(sql.SQL("TRUNCATE TABLE {}").format(sql.Identifier(*name)))
 
-    def _warn_of_lacking(self, row: Row, count: int) -> None:
+    def warn_of_lacking(self, row: Row, count: int) -> None:
         """Warn about new rows with columns that the log of their source did not tell."""
         if row.unavailable and count:
             self._warn(
@@ -90,26 +159,6 @@ class Writer:
                 " of an unchanged value and the table had no row with their key: set REPLICA"
                 " IDENTITY FULL for the captured table"
             )
-
-    def _stage(self, row: Row) -> None:
-        """Create a temporary table for rows, with the target's types but no constraints."""
-        from psycopg import sql  # noqa: PLC0415 - only tasks need it
-
-        self._connection.execute(
-            sql.SQL(
-                "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA"
-            ).format(sql.Identifier(STAGE), _names(row.names), sql.Identifier(*row.table))
-        )
-
-    def _copy(self, into: Name, rows: Sequence[Row], table: Table) -> None:
-        from psycopg import sql  # noqa: PLC0415 - only tasks need it
-
-        names = rows[0].names
-        arrays = [name in table.arrays for name in names]
-        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(*into), _names(names))
-        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(_cells(row, names, arrays))
 
 
 def _cells(row: Row, names: Sequence[str], arrays: Sequence[bool]) -> list[Any]:
@@ -182,7 +231,7 @@ def _shape() -> Any:
     return shape
 
 
-def _statement(row: Row, mode: InsertMode) -> Any:
+def _statement(row: Row, mode: InsertMode, stage: Any) -> Any:
     from psycopg import sql  # noqa: PLC0415 - only tasks need it
 
     same = sql.SQL(" AND ").join(
@@ -190,7 +239,7 @@ def _statement(row: Row, mode: InsertMode) -> Any:
     )
     parts = {
         "table": sql.Identifier(*row.table),
-        "stage": sql.Identifier(STAGE),
+        "stage": stage,
         "names": _names(row.names),
         "key": _names(tuple(row.key)),
         "same": same,
@@ -207,6 +256,25 @@ def _statement(row: Row, mode: InsertMode) -> Any:
         "INSERT INTO {table} ({names}) SELECT {names} FROM {stage} s {new}"
         " ON CONFLICT ({key}) {action}"
     ).format(new=sql.SQL(new).format(**parts), action=action, **parts)
+
+
+def _part(between: tuple[int, int] | None, turns: str | None) -> Any:
+    """Return where a statement takes its rows from: the stage, or a part of it in order."""
+    from psycopg import sql  # noqa: PLC0415 - only tasks need it
+
+    if between is None:
+        return sql.Identifier(STAGE)
+    # OFFSET keeps the planner from counting before it sorts.
+    return sql.SQL(
+        "(SELECT * FROM (SELECT * FROM {stage} WHERE {number} BETWEEN {first} AND {last}"
+        " ORDER BY {number} OFFSET 0) o WHERE nextval({turns}) > 0 OFFSET 0)"
+    ).format(
+        stage=sql.Identifier(STAGE),
+        number=sql.Identifier(NUMBER),
+        first=sql.Literal(between[0]),
+        last=sql.Literal(between[1]),
+        turns=sql.Literal(turns),
+    )
 
 
 def _assignments(row: Row, source: str) -> Any:

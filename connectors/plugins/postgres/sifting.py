@@ -1,0 +1,185 @@
+"""Writes rows but those that PostgreSQL refuses, in the transaction of the others.
+
+Rows are written in parts, each in a savepoint. A part that is refused is divided, at the row that
+the server names if it names one, else in halves, and what was written stays. A row counts as
+refused if one of its values is, or if it is refused alone, after those before it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from connectors.plugins.postgres.connection import first_line, is_about_data
+from connectors.plugins.postgres.rows import Row
+from connectors.plugins.postgres.sink_settings import InsertMode
+from connectors.plugins.postgres.tables import Table
+from connectors.plugins.postgres.writes import STAGE, Writer, chunks
+from connectors.sdk.errors import RecordError
+
+if TYPE_CHECKING:
+    import psycopg
+
+# Errors by the place of their record in the batch.
+Refused: TypeAlias = dict[int, RecordError]
+# The line of COPY at which it failed, and the column. A server that speaks another language than
+# English names none, and the part is halved.
+AT_LINE: Final = re.compile(r"^COPY .*?, line (\d+)(?:, column (.*?): )?", re.MULTILINE)
+# Rows of the first parts. A client sends a part whole before it hears of a refused row.
+PART_ROWS: Final = 50
+# Counts rows on their way from the stage into the table; no rollback resets it.
+TURNS: Final = "samsa_turns"
+MAKE_TURNS: Final = f"CREATE TEMPORARY SEQUENCE {TURNS}"
+COUNT_TURNS: Final = f"SELECT last_value - 1 + is_called::integer FROM {TURNS}"  # noqa: S608
+
+
+def is_of_a_row(error: Exception) -> bool:
+    """Return whether single rows cause an error."""
+    import psycopg  # noqa: PLC0415 - only tasks need it
+
+    if isinstance(error, psycopg.Error):
+        return is_about_data(error)
+    return isinstance(error, RecordError)
+
+
+def write_but_refused(writer: Writer, rows: Sequence[Row], refused: Refused) -> bool:
+    """Write rows, and add those that PostgreSQL refuses to `refused`.
+
+    Return False if one of them has replaced an earlier row of its key, which is missing now.
+    """
+    before = len(refused)
+    sieve = _Sieve(writer, refused)
+    for chunk in writer.chunks(rows):
+        sieve.write(chunk)
+    sieve.close()
+    if len(refused) == before or writer.mode is InsertMode.INSERT:
+        return True
+    keys = Counter((row.table, row.identity) for row in rows)
+    return all(keys[row.table, row.identity] == 1 for row in rows if row.index in refused)
+
+
+class _Sieve:
+    def __init__(self, writer: Writer, refused: Refused) -> None:
+        self._writer = writer
+        self._connection = writer.connection
+        self._refused = refused
+        self._turns = 0
+        self._connection.execute(MAKE_TURNS)
+
+    def close(self) -> None:
+        self._connection.execute(f"DROP SEQUENCE {TURNS}")
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write one chunk."""
+        writer, first = self._writer, rows[0]
+        if first.is_truncation:
+            writer.truncate(first.table)
+            return
+        table = writer.table_for(first)
+        if table is None:
+            return
+        if writer.is_direct(first):
+            written = self._sift(rows, lambda part: writer.copy(first.table, part, table), _line)
+            if written:
+                writer.warn_of_lacking(first, len(written))
+            return
+        writer.stage(first, is_numbered=True)
+        staged = self._sift(rows, lambda part: self._copy(part, table), _line)
+        # Rows of a chunk have different keys.
+        staged.sort(key=lambda row: row.index)
+        self._sift(staged, self._merge, self._turn)
+        writer.drop_stage()
+
+    def _copy(self, rows: Sequence[Row], table: Table) -> None:
+        self._writer.copy((STAGE,), rows, table, is_numbered=True)
+
+    def _merge(self, rows: Sequence[Row]) -> None:
+        self._writer.merge(rows[0], between=(rows[0].index, rows[-1].index), turns=TURNS)
+        self._turns += len(rows)
+
+    def _sift(
+        self,
+        rows: Sequence[Row],
+        write: Callable[[Sequence[Row]], None],
+        place_of: Callable[[Exception, Sequence[Row]], int | None],
+    ) -> list[Row]:
+        """Write rows in their order, and return those that were written."""
+        import psycopg  # noqa: PLC0415 - only tasks need it
+
+        written: list[Row] = []
+        waiting: list[Sequence[Row]] = [*reversed([*chunks(rows, PART_ROWS)])]
+        while waiting:
+            part = waiting.pop()
+            try:
+                with self._connection.transaction():
+                    write(part)
+            except (RecordError, psycopg.Error) as error:
+                if not is_of_a_row(error):
+                    raise
+                at = 0 if len(part) == 1 else place_of(error, part)
+                if at is not None and (len(part) == 1 or _is_of_a_value(error)):
+                    self._refuse(part[at], error)
+                    waiting += (piece for piece in (part[at + 1 :], part[:at]) if piece)
+                else:
+                    waiting += reversed(divided(part, at))
+            else:
+                written += part
+        return written
+
+    def _turn(self, error: Exception, part: Sequence[Row]) -> int | None:
+        """Return the place of the last row that was on its way into the table."""
+        del error
+        before = self._turns
+        (self._turns,) = self._connection.execute(COUNT_TURNS).fetchone() or (0,)
+        at = self._turns - before - 1
+        return at if 0 <= at < len(part) and self._writer.is_in_turn(part[0]) else None
+
+    def _refuse(self, row: Row, error: Exception) -> None:
+        if isinstance(error, RecordError):
+            self._refused[error.index] = error
+            return
+        index = row.place_of(_column(error))
+        state = getattr(error, "sqlstate", None)
+        failed = RecordError(f"PostgreSQL: {first_line(error)} ({state})", index=index)
+        failed.__cause__ = error
+        self._refused[index] = failed
+
+
+def divided(part: Sequence[Row], at: int | None) -> list[Sequence[Row]]:
+    """Divide a part before and after a row; in halves if it is not known which one."""
+    middle, size = len(part) // 2, len(part)
+    if at is None:
+        cuts = [0, middle, size]
+    elif at == size - 1:
+        # An error at the end of a statement looks like one of its last row.
+        cuts = [0, middle, at, size]
+    else:
+        cuts = [0, at, at + 1, size]
+    pieces = [part[begin:end] for begin, end in pairwise(cuts)]
+    return [piece for piece in pieces if piece]
+
+
+def _line(error: Exception, part: Sequence[Row]) -> int | None:
+    """Return the place of the row at which a COPY failed."""
+    if isinstance(error, RecordError):
+        places = (row.index == error.index or error.index in row.sources for row in part)
+        return next((at for at, is_there in enumerate(places) if is_there), None)
+    found = AT_LINE.search(_context(error))
+    at = int(found[1]) - 1 if found else -1
+    return at if 0 <= at < len(part) else None
+
+
+def _is_of_a_value(error: Exception) -> bool:
+    """Return whether a row is refused whatever other rows there are."""
+    return isinstance(error, RecordError) or bool(_column(error))
+
+
+def _column(error: Exception) -> str:
+    found = AT_LINE.search(_context(error))
+    return (found[2] if found else None) or ""
+
+
+def _context(error: Any) -> str:
+    diagnostic: psycopg.errors.Diagnostic | None = getattr(error, "diag", None)
+    return (diagnostic.context if diagnostic is not None else None) or ""
