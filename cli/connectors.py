@@ -109,8 +109,11 @@ def apply(*, connect: Connect, file: IO[bytes], dry_run: bool, form: Form) -> No
     """
     outcomes = []
     for name, config in read_configs(file):
-        _warn_of_unknown(connect, name, config)
-        outcome = _check(connect, name, config) if dry_run else _apply(connect, name, config)
+        if dry_run:
+            outcome = _check(connect, name, config)
+        else:
+            _warn_of_unknown(connect, name, config)
+            outcome = _apply(connect, name, config)
         outcomes.append({"connector": name, "outcome": outcome})
         if form is Form.TABLE:
             say(f"connector {plain(name)} {outcome}")
@@ -139,7 +142,8 @@ def patch(*, connect: Connect, name: str, sets: tuple[str, ...], deletes: tuple[
     changes = {**given, **dict.fromkeys(deletes)}
     if not changes:
         raise click.UsageError("nothing to change: give --set KEY=VALUE or --delete KEY")
-    connect.ask("PATCH", "connectors", name, "config", body=changes)
+    info = connect.ask("PATCH", "connectors", name, "config", body=changes)
+    _warn_of_unknown(connect, name, info["config"])
     say(f"connector {plain(name)} patched")
 
 
@@ -380,9 +384,12 @@ def _warn_of_unknown(connect: Connect, name: str, config: Mapping[str, Any]) -> 
         if key in known or is_below or BELOW_NO_KEY.match(key):
             continue
         near = difflib.get_close_matches(key, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        told = f"warning: connector {plain(name)}: {plain(plugin)} has no config {plain(key)}{hint}"
-        say(told, to_stderr=True)
+        hint = f"did you mean {near[0]}?" if near else "correct its name, or leave it out"
+        _warn(name, f"{plugin} has no config {key}, so it has no effect: {hint}")
+
+
+def _warn(name: str, text: str) -> None:
+    say(f"warning: connector {plain(name)}: {plain(text)}", to_stderr=True)
 
 
 def _text(value: object) -> object:
@@ -400,6 +407,9 @@ def _check(connect: Connect, name: str, config: Mapping[str, Any]) -> str:
         )
     whole = {**config, "name": name}
     found = connect.ask("PUT", "connector-plugins", plugin, "config", "validate", body=whole)
+    for one in found["configs"]:
+        for text in one["value"].get("warnings", ()):
+            _warn(name, text)
     wrong = [error for one in found["configs"] for error in one["value"]["errors"]]
     if wrong:
         raise Refused(f"connector {name} would be refused:\n" + "\n".join(wrong))

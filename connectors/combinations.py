@@ -6,6 +6,7 @@ from typing import Any, Final
 from connectors import framework_keys as keys
 from connectors.components import NEGATE, PREDICATE, names_in
 from connectors.runtime.retry_topic import is_retry_topic
+from connectors.runtime.transforms import new_record_state
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 
 # A problem: a key, and an error message.
@@ -15,6 +16,9 @@ Rule = Callable[[Mapping[str, str], Mapping[str, Any]], Iterator[Wrong]]
 NO_TOPICS: Final = "Must configure one of topics or topics.regex"
 # The length of a pattern in an error message.
 MAX_SHOWN_CHARS: Final = 200
+# A key of sinks that can empty a table, and the transform that drops the event.
+TRUNCATE: Final = "truncate.enabled"
+UNWRAP: Final = "ExtractNewRecordState"
 # Keys of sinks that jobs do not have.
 NOT_OF_JOBS: Final = (keys.TRANSFORMS, keys.PREDICATES, *keys.CONVERTERS)
 
@@ -23,6 +27,24 @@ def found_wrong(kind: str, config: Mapping[str, str], parsed: Mapping[str, Any])
     """Yield the problems of contradictory keys, and of keys that refer to missing parts."""
     for rule in (*RULES[kind], _predicates):
         yield from rule(config, parsed)
+
+
+def found_doubtful(config: Mapping[str, str]) -> Iterator[Wrong]:
+    """Yield combinations that work, and do not what one of their keys promises."""
+    if config.get(TRUNCATE, "").strip().lower() != "true":
+        return
+    for name in names_in(config, keys.TRANSFORMS):
+        prefix = f"{keys.TRANSFORMS}.{name}."
+        is_unwrapping = config.get(f"{prefix}type", "").strip().endswith(UNWRAP)
+        mode = f"{prefix}{new_record_state.TRUNCATIONS}"
+        if is_unwrapping and config.get(mode, "").strip() != new_record_state.KEEP:
+            yield (
+                mode,
+                (
+                    f"{TRUNCATE} is true, and the transform {name} drops the event of a TRUNCATE:"
+                    f" set {mode}={new_record_state.KEEP}"
+                ),
+            )
 
 
 def _topics(_config: Mapping[str, str], parsed: Mapping[str, Any]) -> Iterator[Wrong]:

@@ -191,7 +191,7 @@ def look(
         config=shown,
         fields=fields,
         others=tuple((key, text) for key, text in shown.items() if key not in known or not text),
-        warnings=judged.warnings,
+        warnings=tuple(judged.warnings.values()),
         leads=leads(found, config),
         refusal=refusal,
         hidden=hidden,

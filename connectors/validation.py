@@ -5,14 +5,15 @@ to secrets stay as they are written; only a worker knows their values, so they a
 here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
 from connectors import framework_keys as keys
 from connectors import registry
-from connectors.combinations import found_wrong
+from connectors.combinations import found_doubtful, found_wrong
 from connectors.components import Added, Classes, Components, added, chains, converters_for
 from connectors.references import Allowed, has_reference, refused_reference
 from connectors.runtime.masking import masked
@@ -26,6 +27,8 @@ from connectors.vault import revealed
 # The longest published configs have about two hundred keys.
 MAX_KEYS: Final = 2000
 MAX_NAME_CHARS: Final = 1000
+# Unknown keys for which a similar one is searched, which takes a millisecond each.
+MAX_HINTS: Final = 20
 OF_CONVERTERS: Final = tuple(f"{prefix}." for prefix in keys.CONVERTERS)
 NOTHING_ALLOWED: Final = Allowed()
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -50,12 +53,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The validation of a config. `warnings` are ours: Kafka Connect has none."""
+    """The validation of a config. `warnings`, by key, are ours: Kafka Connect has none."""
 
     plugin: type[Connector]
     groups: tuple[str, ...]
     entries: tuple[Entry, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
     # The connector's own keys, parsed; without those that refer to a secret.
     parsed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secret_keys: frozenset[str] = frozenset()
@@ -130,11 +133,19 @@ def validate(
         plugin=plugin,
         groups=tuple(dict.fromkeys(one.group for one in entries if one.group is not None)),
         entries=entries,
-        warnings=tuple(_warnings(config, kept)),
+        warnings=dict(_warnings(plugin, config, kept)),
         parsed=own,
         secret_keys=secret_keys(config, known),
         partly=partly,
     )
+
+
+def warnings_of(
+    plugin: type[Connector], config: Mapping[str, str], *, components: Components
+) -> Mapping[str, str]:
+    """Return what has no effect in a config, by key, each with what to do."""
+    known = {one.key.name for one in _asked(plugin, config, components)}
+    return dict(_warnings(plugin, config, known))
 
 
 def definitions(plugin: type[Connector]) -> list[Entry]:
@@ -420,11 +431,26 @@ def _rules_of(plugin: type[Connector]) -> str:
     return "job" if registry.is_job(plugin) else registry.kind_of(plugin)
 
 
-def _warnings(config: Mapping[str, str], kept: Mapping[str, Asked]) -> Iterator[str]:
+def _warnings(
+    plugin: type[Connector], config: Mapping[str, str], known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    hints = 0
     for name in config:
-        is_free = any(name.startswith(prefix) for prefix in (*keys.OVERRIDES, keys.TOPIC_CREATION))
-        if name not in kept and not is_free:
-            yield f"{name} is no key of this connector: nothing will be done with it"
+        is_free = name.startswith((*keys.OVERRIDES, keys.TOPIC_CREATION))
+        # Keys that are refused have an error.
+        if name in known or is_free or name in plugin.refused:
+            continue
+        hints += 1
+        near = get_close_matches(name, known, n=1) if hints <= MAX_HINTS else []
+        hint = f"did you mean {near[0]}?" if near else "correct its name, or leave it out"
+        yield name, f"{plugin.name} has no config {name}, so it has no effect: {hint}"
+    yield from found_doubtful(config)
+
+
+def undefined(name: str) -> Entry:
+    """Return the entry of a key that no part of a config defines."""
+    one = _unknown(name)
+    return Entry(key=one.key, value=Value(name=name, value=None), group=None, order=one.order)
 
 
 def _unknown(name: str) -> Asked:

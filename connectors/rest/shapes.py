@@ -9,7 +9,7 @@ from connectors.sdk.checks import to_text
 from connectors.sdk.configs import REQUIRED, Key, Value
 from connectors.sdk.records import TopicPartition
 from connectors.selectors import ConnectorInfo, Status, TaskStatus
-from connectors.validation import Entry, Validation
+from connectors.validation import Entry, Validation, undefined
 
 # The version of the served interface.
 VERSION: Final = "4.3.0"
@@ -103,7 +103,12 @@ def sink_offsets(found: Mapping[TopicPartition, int]) -> dict[str, Any]:
 
 
 def validation(name: str, found: Validation) -> dict[str, Any]:
-    """Return the answer to `validate`."""
+    """Return the answer to `validate`.
+
+    Kafka Connect has no warnings, so values without one have the members of its answer only.
+    """
+    known = {entry.key.name for entry in found.entries}
+    more = [undefined(name) for name in found.warnings if name not in known]
     return {
         "name": name,
         "error_count": len(found.errors),
@@ -117,11 +122,16 @@ def validation(name: str, found: Validation) -> dict[str, Any]:
                     "recommended_values": [str(one) for one in entry.value.recommended],
                     "errors": list(entry.value.errors),
                     "visible": entry.value.is_visible,
+                    **_warnings(found.warnings.get(entry.key.name)),
                 },
             }
-            for entry in found.entries
+            for entry in (*found.entries, *more)
         ],
     }
+
+
+def _warnings(text: str | None) -> dict[str, list[str]]:
+    return {"warnings": [text]} if text else {}
 
 
 def definition(entry: Entry) -> dict[str, Any]:

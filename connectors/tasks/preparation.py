@@ -3,19 +3,21 @@
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from django.db import transaction
 
 from connectors.database import CONNECT
+from connectors.installed_parts import INSTALLED
 from connectors.models import Connector, State, Target, Task
 from connectors.runtime.ports import Level
 from connectors.runtime.traces import trace
 from connectors.sdk.errors import ConfigError
 from connectors.tasks import configs, database_time
 from connectors.tasks.task_log import TaskLog
+from connectors.validation import warnings_of
 from connectors.vault import Stored
 
 log: Final = logging.getLogger(__name__)
@@ -41,15 +43,22 @@ def prepare(worker: str, connector: int, generation: int) -> None:
 
 
 def _make(row: Connector, worker: str, generation: int) -> None:
+    warnings: Collection[str] = ()
     try:
-        told, failure = _task_configs(row), ""
+        clear = configs.clear(
+            plugin=row.plugin, stored=row.config, own={}, cluster=row.cluster, name=row.name
+        )
+        warnings = warnings_of(clear.plugin, clear.config, components=INSTALLED).values()
+        told, failure = _task_configs(row, clear), ""
     # Foreign code; the connector shows any exception.
     except Exception as error:  # noqa: BLE001
         told, failure = [], trace(error, _secrets_of(error))
+    said = TaskLog(row.pk, name=row.name, number=None)
+    for text in warnings:
+        said.write(Level.WARN, text)
     if failure:
-        said = TaskLog(row.pk, name=row.name, number=None)
         said.write(Level.ERROR, failure.partition("\n")[0])
-        said.close()
+    said.close()
     with transaction.atomic(using=CONNECT):
         _write(row.pk, worker, generation, told, failure)
 
@@ -63,10 +72,7 @@ def _is_wanted(row: Connector, worker: str, generation: int) -> bool:
     )
 
 
-def _task_configs(row: Connector) -> list[Stored]:
-    clear = configs.clear(
-        plugin=row.plugin, stored=row.config, own={}, cluster=row.cluster, name=row.name
-    )
+def _task_configs(row: Connector, clear: configs.ClearConfig) -> list[Stored]:
     most = _max_tasks(clear.config.get("tasks.max", str(DEFAULT_MAX_TASKS)))
     try:
         with _limited():

@@ -147,8 +147,8 @@ def test_a_key_that_nobody_takes_is_told_with_the_one_that_may_be_meant(ask: Ask
 
     assert result.stdout == "connector shop created\n"
     assert result.stderr == (
-        "warning: connector shop: samsa.datagen has no config record.per.second; did you mean "
-        "records.per.second?\n"
+        "warning: connector shop: samsa.datagen has no config record.per.second, so it has no"
+        " effect: did you mean records.per.second?\n"
     )
 
 

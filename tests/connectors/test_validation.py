@@ -6,7 +6,10 @@ import pytest
 
 from connectors import validation
 from connectors.components import Components, Described
+from connectors.installed_parts import INSTALLED
+from connectors.plugins.postgres.sink import PostgresSink
 from connectors.plugins.spark.sink import SparkSink
+from connectors.rest import shapes
 from connectors.sdk import checks
 from connectors.sdk.configs import Definition, Kind
 from tests.connectors.invented import Blackhole, Lines, key
@@ -281,13 +284,44 @@ def test_passwords_are_known_by_definition_and_by_name_and_masked() -> None:
     found = validation.validate(Lines, config, components=PARTS)
 
     assert found.secret_keys == {"connection.password", "my.token"}
-    assert found.warnings == (
-        "my.token is no key of this connector: nothing will be done with it",
-        "other is no key of this connector: nothing will be done with it",
-    )
+    assert list(found.warnings) == ["my.token", "other"]
     shown = {entry.key.name: entry.value.value for entry in found.entries}
     assert shown["connection.password"] == "[hidden]"
     assert "s3cret" not in repr(found)
+
+
+def test_unknown_keys_are_warned_about_with_the_similar_one() -> None:
+    config = {
+        "name": "s",
+        "connector.class": "samsa.postgres.sink",
+        "topics": "orders",
+        "connection.url": "postgresql://db:5432/lake",
+        "insert.mod": "upsert",
+        "colour": "red",
+        "truncate.enabled": "true",
+        "transforms": "unwrap",
+        "transforms.unwrap.type": "ExtractNewRecordState",
+        "consumer.override.max.poll.records": "9",
+        "sqlite.vacuum": "true",
+    }
+    found = validation.validate(PostgresSink, config, components=INSTALLED)
+
+    assert found.errors == []
+    assert found.warnings == {
+        "insert.mod": "samsa.postgres.sink has no config insert.mod, so it has no effect:"
+        " did you mean insert.mode?",
+        "colour": "samsa.postgres.sink has no config colour, so it has no effect: correct its name,"
+        " or leave it out",
+        "sqlite.vacuum": "samsa.postgres.sink has no config sqlite.vacuum, so it has no effect:"
+        " correct its name, or leave it out",
+        "transforms.unwrap.truncate.handling.mode": "truncate.enabled is true, and the transform"
+        " unwrap drops the event of a TRUNCATE: set"
+        " transforms.unwrap.truncate.handling.mode=keep",
+    }
+    told = {one["value"]["name"]: one["value"] for one in shapes.validation("x", found)["configs"]}
+    assert told["insert.mod"]["warnings"] == [found.warnings["insert.mod"]]
+    assert told["insert.mod"]["errors"] == []
+    assert "warnings" not in told["insert.mode"]
 
 
 def test_keys_stand_in_the_order_and_groups_of_kafka_connect() -> None:

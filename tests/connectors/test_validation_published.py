@@ -93,7 +93,7 @@ def test_a_published_config_is_taken_as_it_is(name: str) -> None:
     found = validate(plugin, config, components=INSTALLED)
 
     assert found.errors == []
-    assert found.warnings == ()
+    assert found.warnings == {}
 
 
 @pytest.mark.parametrize("connector", ["Source", "Sink"])

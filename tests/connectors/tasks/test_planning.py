@@ -86,6 +86,18 @@ def test_a_connector_gets_its_tasks_and_they_get_a_worker() -> None:
     assert sent.runs == [("w1", task.pk, task.queued_at)]
 
 
+def test_unknown_key_is_in_the_log_once_for_each_config() -> None:
+    config = {"name": "c", "topic": "t", "quickstart": "orders", "iteration": "5"}
+    row = add_connector(planned_generation=0, worker="w1", config=config)
+
+    for _ in range(2):
+        preparation.prepare("w1", row.pk, 1)
+
+    [line] = LogLine.objects.all()
+    assert (line.level, line.task) == ("WARN", None)
+    assert line.text.endswith("no config iteration, so it has no effect: did you mean iterations?")
+
+
 def test_a_connector_that_cannot_say_its_tasks_fails_with_the_reason() -> None:
     row = add_connector(plugin="nobody.knows", planned_generation=0, worker="w1")
 

@@ -308,7 +308,7 @@ def test_json_is_taken_over_into_the_fields(alice: Client) -> None:
     assert 'name="key-tasks.max" value="3"' in page
     assert 'value="x.y"' in page
     assert "<i>z" not in page
-    assert "x.y is no key of this connector" in page
+    assert "has no config x.y, so it has no effect" in page
 
 
 @pytest.mark.parametrize(
