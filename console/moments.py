@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Final
 
+from brokers import quantities
+from brokers.quantities import Unit
+
 MAX_CHARS: Final = 64
 MAX_MS: Final = 2**63 - 1
 MILLISECONDS: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -19,16 +22,7 @@ NEXT_STEP: Final = (
     " 12:00, 31.01.2026 12:00 or 2026-01-31T12:00:00Z; or milliseconds since 1970"
 )
 
-_UNITS: Final = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), timedelta(seconds=1)),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), timedelta(hours=1)),
-    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
-    **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
-}
-_PART: Final = re.compile(r"([0-9]{1,9})\s*([a-z]+)\s*")
-_SPAN: Final = r"(?:[0-9]{1,9}\s*[a-z]+\s*){1,5}"
-_AGO: Final = re.compile(rf"(?:now)?\s*-\s*(?P<before>{_SPAN})|(?P<ago>{_SPAN}) ago", re.ASCII)
+_AGO: Final = re.compile(r"(?:now)?\s*-\s*(?P<before>[0-9].*)|(?P<ago>[0-9].*)\s+ago", re.ASCII)
 _CLOCK: Final = r"(?P<clock>[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?)"
 _DATE: Final = (
     r"(?P<word>today|yesterday)|(?P<day>[0-9]{1,2})\.(?P<month>[0-9]{1,2})\.(?P<year>[0-9]{4})"
@@ -107,7 +101,11 @@ def instant(moment: datetime) -> str:
 
 def written(moment: datetime, zone: tzinfo) -> str:
     """Return a moment for a field: date and clock time of the zone, with the offset if needed."""
-    local = moment.astimezone(zone)
+    try:
+        local = moment.astimezone(zone)
+    except OverflowError:
+        # The first and the last hours of the calendar exist in some zones only.
+        return instant(moment)
     is_twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return _digits(local, " ") + (local.isoformat()[-6:] if is_twice else "")
 
@@ -134,20 +132,13 @@ def _read(text: str, zone: tzinfo, now: datetime) -> _Read:
         if told == "now":
             return _Read(moments=(now,))
         if found := _AGO.fullmatch(told):
-            span = _span(found["before"] or found["ago"])
-            return _Read(moments=(now - span,))
+            span_ms = quantities.parse(Unit.MS, found["before"] or found["ago"])
+            return _Read(moments=(now - timedelta(milliseconds=span_ms),))
         if found := _WALL.fullmatch(told):
             return _of_wall(found, zone, now)
         return _of_iso(told, zone)
     except (ValueError, OverflowError):
         raise _wrong(text) from None
-
-
-def _span(text: str) -> timedelta:
-    parts = _PART.findall(text)
-    if any(unit not in _UNITS for _, unit in parts):
-        raise ValueError(text)
-    return sum((int(amount) * _UNITS[unit] for amount, unit in parts), timedelta())
 
 
 def _of_wall(found: re.Match[str], zone: tzinfo, now: datetime) -> _Read:

@@ -107,6 +107,8 @@ def test_a_clock_time_that_occurs_twice_or_never_is_refused_with_both_offsets(
 
 
 def test_milliseconds_are_not_before_1970_and_have_no_calendar() -> None:
+    last = moments.at(253_402_300_799_000)
+    assert moments.written(last, BERLIN) == moments.instant(last) == "9999-12-31T23:59:59Z"
     assert moments.milliseconds("1900-01-01", zone=UTC, now=NOW) == 0
     assert moments.milliseconds(str(10**19 - 1), zone=UTC, now=NOW) == 2**63 - 1
     assert moments.absolute(str(10**19 - 1), zone=UTC, now=NOW) == str(10**19 - 1)
