@@ -132,7 +132,7 @@ class Round(Generic[S]):
         self.pendings = pendings
         self.now_ms = now_ms  # the timestamp of its records
         self.began = began
-        self.due_ms = 0
+        self.due_ms = 0.0
 
     def reached(self, _slot: int) -> None:
         self._owner.committed(self)

@@ -12,20 +12,20 @@ from collections.abc import Callable
 
 from brokers.clock import Clock
 from brokers.coordination.shard import SetTimer, Timer, TimerKey
-from brokers.replication.deadlines import MAX_EXACT_MS, SLOT_SHARE, Deadlines
+from brokers.replication.deadlines import MAX_EXACT_MS, NOISE_MS, SLOT_SHARE, Deadlines
 
 
 class _Entry:
-    """One timer; `due_ms` is the slot of its deadline."""
+    """One timer; `due_ms` is the slot of its deadline. Times are milliseconds with fractions."""
 
     __slots__ = ("_timers", "armed_ms", "due_ms", "key", "wanted_ms")
 
-    def __init__(self, timers: "Timers", key: TimerKey, wanted_ms: int) -> None:
+    def __init__(self, timers: "Timers", key: TimerKey, wanted_ms: float) -> None:
         self._timers = timers
         self.key = key
         self.wanted_ms = wanted_ms
         self.armed_ms = wanted_ms
-        self.due_ms = 0
+        self.due_ms = 0.0
 
     def expire(self) -> None:
         self._timers.expired(self)
@@ -59,7 +59,7 @@ class Timers:
             self.cancel(timer.key)
 
     def set(self, key: TimerKey, after_ms: int, *, only_if_absent: bool = False) -> None:
-        """Let the timer fire after this time from now, and at most a millisecond later."""
+        """Let the timer fire after this time from now, and a tenth of a millisecond later."""
         wanted_ms = self._now_ms() + max(after_ms, 0)
         entry = self._entries.get(key)
         if entry is None:
@@ -87,19 +87,19 @@ class Timers:
     def expired(self, entry: _Entry) -> None:
         """Handle an entry whose deadline is over; called by the entry."""
         left_ms = entry.wanted_ms - self._now_ms()
-        if left_ms > 0:
+        if left_ms > NOISE_MS:
             entry.armed_ms = entry.wanted_ms
             self._arm(entry, left_ms)
             return
         del self._entries[entry.key]
         self._fire(entry.key)
 
-    def _arm(self, entry: _Entry, after_ms: int) -> None:
+    def _arm(self, entry: _Entry, after_ms: float) -> None:
         if after_ms <= MAX_EXACT_MS:
             self._deadlines.add_exact(entry, after_ms)
         else:
             # Its slot is no longer than the time left out, so it is never late.
-            self._deadlines.add(entry, after_ms - after_ms // SLOT_SHARE - 1)
+            self._deadlines.add(entry, int(after_ms - after_ms // SLOT_SHARE - 1))
 
-    def _now_ms(self) -> int:
-        return int(self._clock.monotonic() * 1000)
+    def _now_ms(self) -> float:
+        return self._clock.monotonic() * 1000

@@ -4,9 +4,13 @@ Knows nothing of the waiters. A deadline is rounded up to a slot, and slots grow
 for short ones, half a second for the usual 30 s of a producer. So there are never more than some
 hundred slots, a wait costs two entries in a dict, and none fires early. A wait that must not be
 half a second late is added for a part of its time, and again for the rest with `add_exact`.
+
+The kernel's waits have whole milliseconds. So the loop wakes up to one before an exact wait ends,
+and turns without waiting until then: these are rare, and other events are served in every turn.
 """
 
 import asyncio
+import math
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
@@ -19,14 +23,20 @@ MIN_SLOT_MS: Final = 4
 SLICE_SECONDS: Final = 0.005
 # A slot is at most this share of the time to wait.
 SLOT_SHARE: Final = 32
-# The longest exact wait: each may need a slot of its own, so there are never more of them.
+# The longest exact wait, and the slots of a millisecond: so there are never more than ten times as
+# many slots.
 MAX_EXACT_MS: Final = 256
+EXACT_SLOTS: Final = 10
+# What fractions lose in arithmetic.
+NOISE_MS: Final = 1e-6
+# By this the loop wakes before an exact wait ends: one step of the kernel.
+_WAKE_EARLY_MS: Final = 1.0
 
 
 class Expiring(Protocol):
     """A waiter; it stores `due_ms` for the deadlines and is called once its time is over."""
 
-    due_ms: int
+    due_ms: float
 
     def expire(self) -> None: ...
 
@@ -34,15 +44,16 @@ class Expiring(Protocol):
 class Deadlines:
     """Belongs to the event loop."""
 
-    __slots__ = ("_armed", "_armed_ms", "_clock", "_due", "_loop", "_slots")
+    __slots__ = ("_armed", "_armed_ms", "_clock", "_due", "_exact", "_loop", "_slots")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
         self._clock = clock
-        self._slots: dict[int, dict[Expiring, None]] = {}  # by their due times
-        self._due: list[int] = []  # a heap of the same times
+        self._slots: dict[float, dict[Expiring, None]] = {}  # by their due times
+        self._due: list[float] = []  # a heap of the same times
+        self._exact: set[float] = set()  # those of exact waits
         self._armed: asyncio.TimerHandle | None = None
-        self._armed_ms = 0
+        self._armed_ms = 0.0
 
     def __len__(self) -> int:
         return sum(map(len, self._slots.values()))
@@ -52,16 +63,17 @@ class Deadlines:
         after_ms = max(after_ms, 0)
         slot_ms = max(MIN_SLOT_MS, 1 << (after_ms // SLOT_SHARE).bit_length() >> 1)
         now_ms = self._now_ms()
-        self._put(waiter, (now_ms + after_ms | slot_ms - 1) + 1, now_ms)
+        self._put(waiter, (int(now_ms) + after_ms | slot_ms - 1) + 1, now_ms)
 
-    def add_exact(self, waiter: Expiring, after_ms: int) -> None:
-        """Expire `waiter` after this time, which is short, and at most a millisecond later."""
+    def add_exact(self, waiter: Expiring, after_ms: float) -> None:
+        """Expire `waiter` after this time, which is short, and a tenth of a millisecond later."""
         assert 0 <= after_ms <= MAX_EXACT_MS, f"an exact wait of {after_ms} ms"
         now_ms = self._now_ms()
-        # Plus one, since this millisecond has begun already.
-        self._put(waiter, now_ms + after_ms + 1, now_ms)
+        due_ms = math.ceil((now_ms + after_ms - NOISE_MS) * EXACT_SLOTS) / EXACT_SLOTS
+        self._exact.add(due_ms)
+        self._put(waiter, due_ms, now_ms)
 
-    def _put(self, waiter: Expiring, due_ms: int, now_ms: int) -> None:
+    def _put(self, waiter: Expiring, due_ms: float, now_ms: float) -> None:
         waiter.due_ms = due_ms
         slot = self._slots.get(due_ms)
         if slot is not None:
@@ -89,9 +101,9 @@ class Deadlines:
             if self._due:
                 self._arm(self._due[0], now_ms)
 
-    def _expire_until(self, now_ms: int) -> None:
+    def _expire_until(self, now_ms: float) -> None:
         until = self._clock.monotonic() + SLICE_SECONDS
-        while self._due and (self._due[0] <= now_ms or not self._slots[self._due[0]]):
+        while self._due and (self._due[0] <= now_ms + NOISE_MS or not self._slots[self._due[0]]):
             slot = self._slots[self._due[0]]
             # One by one, since the end of a wait may end another.
             while slot:
@@ -99,13 +111,16 @@ class Deadlines:
                 waiter.expire()
                 if slot and self._clock.monotonic() >= until:
                     return  # the rest follows in the next turn
-            del self._slots[heappop(self._due)]
+            due_ms = heappop(self._due)
+            self._exact.discard(due_ms)
+            del self._slots[due_ms]
 
-    def _now_ms(self) -> int:
-        return int(self._clock.monotonic() * 1000)
+    def _now_ms(self) -> float:
+        return self._clock.monotonic() * 1000
 
-    def _arm(self, due_ms: int, now_ms: int) -> None:
+    def _arm(self, due_ms: float, now_ms: float) -> None:
         if self._armed is not None:
             self._armed.cancel()
         self._armed_ms = due_ms
-        self._armed = self._loop.call_later(max(0, due_ms - now_ms) / 1000, self.expire_due)
+        wait_ms = due_ms - now_ms - (_WAKE_EARLY_MS if due_ms in self._exact else 0.0)
+        self._armed = self._loop.call_later(max(0.0, wait_ms) / 1000, self.expire_due)

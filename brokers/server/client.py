@@ -111,7 +111,7 @@ class Client:
         self.bytes_out = 0
         self.last_active = 0.0  # monotonic seconds
         self.muted_until = 0.0  # monotonic seconds
-        self.due_ms = 0  # for the deadlines, which end the mute
+        self.due_ms = 0.0  # for the deadlines, which end the mute
         # For the sweep, which finds frames that take too long.
         self.frame_mark = -1
         self.frame_since = 0.0

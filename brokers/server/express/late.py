@@ -35,7 +35,7 @@ class LateAnswer(ABC):
         self._wait_ms = wait_ms
         self._channel: LateChannel | None = None  # none once the wait has ended
         self._place = 0
-        self.due_ms = 0
+        self.due_ms = 0.0
 
     def begin(self, channel: LateChannel, place: int) -> None:
         """Begin to wait."""

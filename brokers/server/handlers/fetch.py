@@ -67,7 +67,7 @@ class PendingFetch:
         self._is_looking = False  # a read is scheduled
         self._is_over = False
         self._is_watching = False
-        self.due_ms = 0
+        self.due_ms = 0.0
 
     def begin(self, found: Reading, least: int) -> None:
         """Begin to wait."""

@@ -114,7 +114,7 @@ class PendingProduce:
         self._is_over = False
         self._has_failed = False  # in some partition; counted once it is answered
         self._size = 0
-        self.due_ms = 0
+        self.due_ms = 0.0
 
     def add(self, partition: Partition, offset: int, answer: PartitionProduceResponse) -> None:
         """Keep one partition's response waiting until its high watermark is at `offset`."""
