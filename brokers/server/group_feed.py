@@ -277,7 +277,7 @@ def _group_row(shard: GroupShard, group_id: str) -> GroupRow | None:
     """Return the row of a group; None if the group does not exist."""
     group = shard.group(group_id)
     if group is None:
-        return (group_id, CLASSIC, EMPTY, 0, 0, 0) if shard.offsets.of(group_id) else None
+        return (group_id, CLASSIC, EMPTY, 0, 0, 0) if group_id in shard.offsets else None
     return (
         group_id,
         CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC,

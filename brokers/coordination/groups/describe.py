@@ -93,7 +93,7 @@ def described(shard: GroupShard, group_id: str, version: int) -> describe_groups
     group = shard.group(group_id)
     if isinstance(group, ClassicGroup):
         return _classic(group)
-    if group is None and shard.offsets.of(group_id):
+    if group is None and group_id in shard.offsets:
         return describe_groups.DescribedGroup(group_id=group_id, group_state=EMPTY)
     dead = describe_groups.DescribedGroup(group_id=group_id, group_state=DEAD)
     if version >= _KNOWS_NOT_FOUND:
@@ -106,7 +106,7 @@ def described_consumer(shard: GroupShard, group_id: str) -> consumer_group_descr
     """Describe a group of the consumer protocol; KafkaError for another one, or for none."""
     group = shard.group(group_id)
     if not isinstance(group, ConsumerGroup):
-        is_other = group is not None or bool(shard.offsets.of(group_id))
+        is_other = group is not None or group_id in shard.offsets
         raise KafkaError(
             ErrorCode.GROUP_ID_NOT_FOUND, _absent(group_id, "consumer", is_other=is_other)
         )

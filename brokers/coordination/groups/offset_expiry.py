@@ -1,8 +1,8 @@
 """Deletes offsets without a client's request: those of deleted topics, and expired ones.
 
 A topic counts as deleted only if the image names its id as deleted (ADR 0016): an image that lacks
-a topic may come from an old copy of the store, while the topic's records are intact. A group
-without further offsets and members is deleted with the last of them.
+a topic may come from an old copy of the store, while the topic's records are intact. The search for
+expired offsets deletes each group that has neither offsets nor members left.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,13 +37,17 @@ _PLACE_BYTES: Final = 249 + 64
 
 
 def expire_offsets(group_id: str) -> "Operation[GroupShard]":
-    """Delete expired offsets of a group, and the group with the last of them."""
+    """Delete expired offsets of a group, and a group without offsets and members."""
 
     def run(shard: "GroupShard", now_ms: int, _ticket: Ticket) -> "Outcome[GroupShard]":
         places, group = shard.offsets.of(group_id), shard.group(group_id)
         old = _old(shard, group, places, now_ms)[: most_forgotten(group_id)]
         records = forgotten(group_id, old)
-        if group is None or len(old) < len(places) or group.members or not is_idle(group):
+        if len(old) < len(places):
+            return Outcome(records=records)
+        if group is None:
+            return Outcome(records=records + lone_group_gone(shard, group_id))
+        if group.members or not is_idle(group):
             return Outcome(records=records)
         return Outcome(
             records=records + group_gone(group),
@@ -107,6 +111,11 @@ def group_gone(group: "Group") -> tuple[Record, ...]:
         *old,
         write(group.id, GroupEpoch(None)),
     )
+
+
+def lone_group_gone(shard: "GroupShard", group_id: str) -> tuple[Record, ...]:
+    """Return the records that delete a group that never had members, except its offsets."""
+    return (tombstone(GroupKey(group_id)),) if group_id in shard.offsets else ()
 
 
 def is_idle(group: "Group") -> bool:

@@ -16,6 +16,7 @@ from brokers.coordination.groups.modern import ConsumerGroup, ConsumerMember
 from brokers.coordination.groups.offset_expiry import (
     forgotten,
     group_gone,
+    lone_group_gone,
     most_forgotten,
     timers_gone,
 )
@@ -100,7 +101,7 @@ def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
     def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
         group, places = shard.group(group_id), shard.offsets.of(group_id)
         if group is None:
-            if not places:
+            if group_id not in shard.offsets:
                 raise not_found(group_id)
         elif isinstance(group, ConsumerGroup):
             if group.members:
@@ -115,6 +116,7 @@ def delete_group(group_id: str, answer: Message) -> Operation[GroupShard]:
         if len(places) > most:
             return Outcome(records=records, then=operation)
         if group is None:
+            records += lone_group_gone(shard, group_id)
             return Outcome(records=records, response=answer)
         return Outcome(
             records=records + group_gone(group),
@@ -134,7 +136,7 @@ def delete_offsets(
 
     def run(shard: GroupShard, _now_ms: int, _ticket: Ticket) -> Outcome[GroupShard]:
         group, places = shard.group(group_id), shard.offsets.of(group_id)
-        if group is None and not places:
+        if group is None and group_id not in shard.offsets:
             raise not_found(group_id)
         if isinstance(group, ClassicGroup):
             refused = classic_expiry.check_offset_delete(group)

@@ -218,11 +218,15 @@ class GroupShard:
         if value is not None:
             self._drafts.pop(group_id, None)
             self._groups[group_id] = restored(group_id, value)
-        elif isinstance(self._groups.get(group_id), ClassicGroup):
-            del self._groups[group_id]
+        else:
+            self.offsets.forget(group_id)
+            if isinstance(self._groups.get(group_id), ClassicGroup):
+                del self._groups[group_id]
 
     def _replay_modern(self, group_id: str, change: Change, *, is_gone: bool) -> None:
         self.facts.group_changed(group_id)
+        if isinstance(change, GroupEpoch) and is_gone:
+            self.offsets.forget(group_id)
         draft = self._drafts.get(group_id)
         if draft is None:
             known = self._groups.get(group_id)

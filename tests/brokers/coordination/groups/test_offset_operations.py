@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from brokers.coordination.groups import offset_operations
+from brokers.coordination.groups.describe import described, listed
+from brokers.coordination.groups.offset_expiry import expire_offsets
 from brokers.coordination.groups.values import Committed
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.consumer_group_heartbeat import TopicPartitions
@@ -152,6 +154,34 @@ def test_a_group_that_only_has_offsets_is_deleted(desk: GroupDesk) -> None:
     assert not desk.shard.offsets.of(GROUP)
 
 
+def test_a_group_outlives_its_last_offset(desk: GroupDesk) -> None:
+    commit(desk, PLACE)
+    topic, index = PLACE
+    delete = offset_operations.delete_offsets(GROUP, {topic: [index]}, frozenset())
+
+    desk.ask(delete)
+
+    assert [(group.group_id, group.group_state) for group in listed(desk.shard)] == [
+        (GROUP, "Empty")
+    ]
+    assert described(desk.shard, GROUP, 6).group_state == "Empty"
+    assert code(desk.ask(delete).topics[0].partitions[0]) is ErrorCode.NONE
+    assert desk.ask(offset_operations.delete_group(GROUP, DELETED)) is DELETED
+    assert list(listed(desk.shard)) == []
+    desk.check()
+
+
+def test_a_group_without_offsets_goes_with_the_search_for_expired_ones(desk: GroupDesk) -> None:
+    commit(desk, PLACE)
+    topic, index = PLACE
+    desk.ask(offset_operations.delete_offsets(GROUP, {topic: [index]}, frozenset()))
+
+    desk.ask(expire_offsets(GROUP))
+
+    assert list(listed(desk.shard)) == []
+    desk.check()
+
+
 @pytest.mark.parametrize("group_id", [GROUP, "g" * 4_096])
 def test_a_group_with_more_offsets_than_a_batch_takes_goes_in_portions(
     desk: GroupDesk, group_id: str
@@ -168,8 +198,9 @@ def test_a_group_with_more_offsets_than_a_batch_takes_goes_in_portions(
     assert first.then is operation
     assert desk.ask(operation) is DELETED
 
-    assert len(desk.records) - before == len(places)
-    assert not desk.shard.offsets.of(group_id)
+    # And the group's own tombstone.
+    assert len(desk.records) - before == len(places) + 1
+    assert group_id not in desk.shard.offsets
     desk.check()
 
 
