@@ -182,5 +182,13 @@ class DecodeError(ProtocolError):
     """Malformed bytes of a message: cut short, wrong lengths, bad UTF-8, trailing bytes."""
 
 
+class LeftOver(DecodeError):
+    """A message is complete, and `count` more bytes follow it."""
+
+    def __init__(self, message: str, count: int) -> None:
+        super().__init__(message)
+        self.count = count
+
+
 class EncodeError(ProtocolError):
     """A value that the chosen version of a message cannot carry."""

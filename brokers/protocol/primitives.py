@@ -6,7 +6,7 @@ and writes a length of one byte, the common case, inline.
 
 from typing import Final, TypeAlias
 
-from brokers.protocol.errors import DecodeError, EncodeError
+from brokers.protocol.errors import DecodeError, EncodeError, LeftOver
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -78,8 +78,8 @@ def bad_length(where: str, length: int, left: int) -> DecodeError:
     return DecodeError(f"{where} has length {length}, and {max(left, 0)} bytes are left")
 
 
-def left_over(where: str, count: int) -> DecodeError:
-    return DecodeError(f"{where}: {count} bytes are left over after the last field")
+def left_over(where: str, count: int) -> LeftOver:
+    return LeftOver(f"{where}: {count} bytes are left over after the last field", count)
 
 
 def cut_short(where: str, size: int) -> DecodeError:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from brokers.protocol.apis import Api
 from brokers.protocol.codec import Codec, codec
+from brokers.protocol.errors import LeftOver
 from brokers.protocol.headers import API_VERSIONS_KEY, Request
 from brokers.protocol.schema import Message
 from brokers.server.answer_errors import error_check
@@ -23,13 +24,15 @@ from brokers.server.express.lanes import Express, Lane
 from brokers.server.file_range import release_all
 from brokers.server.logs import Log
 from brokers.server.metrics import Histogram
-from brokers.server.quirks import MENDS
 from brokers.server.served_api import Served
 
 # Coroutines that may run at the same time in a queue. There is one for those that may wait for the
 # cluster's metadata, so that an agent that hangs does not keep readers from their offsets, and one
 # for those that only yield to other requests.
 MAX_RUNNING: Final = 64
+# Bytes behind the last field of a request. librdkafka leaves up to three, in Metadata, and kafka-go
+# one, in DescribeAcls; more are a sign of another message than the header says.
+MAX_TRAILING_BYTES: Final = 16
 # Requests that may wait for one of those to end; each holds a decoded request of an admin's size.
 MAX_WAITING: Final = 10_000
 
@@ -56,7 +59,7 @@ class Queue:
 class Route:
     """One API that is served here."""
 
-    __slots__ = ("api", "codecs", "handle", "has_error", "is_async", "mend", "queue", "seconds")
+    __slots__ = ("api", "codecs", "handle", "has_error", "is_async", "queue", "seconds")
 
     def __init__(self, module: HandlerModule, api: Api, seconds: Histogram, queue: Queue) -> None:
         self.api = api
@@ -65,7 +68,6 @@ class Route:
         self.is_async = inspect.iscoroutinefunction(module.handle)
         self.seconds = seconds
         self.has_error = None if module.SERVED.counts_errors else error_check(api.response)
-        self.mend = MENDS.get(api.key)
         self.codecs: dict[int, tuple[Codec[Any], Codec[Any]]] = {}
 
     def codec_pair(self, version: int) -> tuple[Codec[Any], Codec[Any]] | None:
@@ -120,8 +122,10 @@ class Dispatch:
         route = self._routes[request.api.key]
         call = Call(request, client, now)
         pair = route.codecs.get(request.version) or route.codec_pair(request.version)
-        body = request.body if route.mend is None else route.mend(request.version, request.body)
-        message = route.api.request() if pair is None else pair[0].decode(body)
+        try:
+            message = route.api.request() if pair is None else pair[0].decode(request.body)
+        except LeftOver as error:
+            message = self._without_rest(request, pair, error)
         if route.is_async:
             self._enqueue(route, call, message)
             return
@@ -141,6 +145,23 @@ class Dispatch:
                 client.deliver(request, buffers)
         except Exception as error:  # noqa: BLE001 - a handler's bug must not end other clients
             self._failed(call, error)
+
+    def _without_rest(
+        self, request: Request, pair: tuple[Codec[Any], Codec[Any]] | None, error: LeftOver
+    ) -> Message:
+        """Decode a request with bytes behind its last field, which Kafka ignores."""
+        assert pair is not None, "only a decoder finds bytes that are left over"
+        if error.count > MAX_TRAILING_BYTES:
+            raise error
+        self._log.limited(
+            "request.trailing_bytes",
+            "ignored",
+            api=request.api.name,
+            client_id=request.client_id,
+            error=error,
+        )
+        message: Message = pair[0].decode(request.body[: -error.count])
+        return message
 
     def encode(self, call: Call, message: Message) -> list[Sized] | None:
         """Encode a response; None if it cannot be encoded, which is a handler's bug."""

@@ -1,17 +1,20 @@
 """Handlers as functions and as tasks, their bugs, and what they are told of the way in."""
 
 import asyncio
+import struct
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
+from brokers.protocol.codec import codec
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from brokers.server import dispatch
 from brokers.server.call import Call
 from brokers.server.context import Context
-from tests.fakes.listener import handler, running_listener
+from brokers.server.dispatch import MAX_TRAILING_BYTES
+from tests.fakes.listener import handler, request_frame, running_listener
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
@@ -47,6 +50,42 @@ def test_a_handler_that_waits_holds_up_nobody_else() -> None:
 
     gate = asyncio.Event()
     run(story())
+
+
+def with_body(body: bytes, version: int) -> bytes:
+    """A Metadata request with a body of its own."""
+    frame = request_frame(MetadataRequest(topics=[]), version)
+    length = len(b"".join(codec(MetadataRequest, version).encode(MetadataRequest(topics=[]))))
+    head = frame[4:-length]
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+@pytest.mark.parametrize("version", range(9, 14))
+def test_bytes_behind_the_last_field_are_ignored_as_in_kafka(version: int) -> None:
+    seen: list[MetadataRequest] = []
+
+    def answer(context: Context, call: Call, request: MetadataRequest) -> MetadataResponse:
+        seen.append(request)
+        return MetadataResponse()
+
+    # librdkafka before the fix of its issue 5049: a null array in four bytes where one belongs.
+    flags = 3 if version < 11 else 2
+    all_topics = bytes(4) + b"\1" + bytes(flags - 1) + b"\0"
+    none = b"".join(codec(MetadataRequest, version).encode(MetadataRequest(topics=[])))
+
+    async def story() -> None:
+        async with running_listener([handler(3, answer)]) as running:
+            client = await running.connect()
+            for body in (all_topics, none + bytes(MAX_TRAILING_BYTES)):
+                client.writer.write(with_body(body, version))
+                await client.answer(MetadataResponse, version)
+            client.writer.write(with_body(none + bytes(MAX_TRAILING_BYTES + 1), version))
+            assert await client.is_closed()
+            await client.close()
+
+    run(story())
+    assert [request.topics for request in seen] == [None, []]
+    assert not seen[0].allow_auto_topic_creation
 
 
 def test_an_agent_that_hangs_keeps_no_reader_from_its_answer(
