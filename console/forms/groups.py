@@ -48,13 +48,13 @@ MAX_TOLD_CHARS: Final = 1_500
 # mode: (its title, its effect)
 MODES: Final[Mapping[str, tuple[str, str]]] = {
     "earliest": ("Earliest", "the first offset that each partition still holds"),
-    "latest": ("Latest", "the end: only what is written from now on"),
+    "latest": ("Latest", "the end: only records written from now on"),
     "offset": ("Offset", "the same offset in each partition"),
     "time": ("Time", "the first record at or after a time"),
     AGO: ("Back in time", "the first record of the last minutes, hours or days"),
-    "shift": ("Shift", "so many offsets on, or back where the number is negative"),
-    "current": ("Current", "what is committed now; the end where nothing is"),
-    GROUP: ("Like another group", "what that group has committed"),
+    "shift": ("Shift", "forward by a number of offsets, or back if it is negative"),
+    "current": ("Current", "the committed offset; the end without one"),
+    GROUP: ("Like another group", "the committed offsets of that group"),
     "file": ("From a file", "CSV of topic,partition,offset, as Kafka's tool exports it"),
 }
 # The field that a mode needs, and the error if it is missing.

@@ -158,7 +158,7 @@ def lines_of(pairs: Sequence[tuple[str, str]]) -> list[ConfigLine]:
         row = topic_configs.ROWS.get(key)
         error = _wrong(key, value)
         if not error and any(line.key == key for line in found):
-            error = f"{key} stands here twice: leave one of the two."
+            error = f"{key} is given twice: keep one of the two."
         found.append(
             ConfigLine(
                 key=key, value=value, meaning="" if row is None else row.sentence, error=error

@@ -110,7 +110,7 @@ def _nothing(_digits: str) -> None:
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is none of its numbers")
+    raise ValueError(f"{word} is not one of its numbers")
 
 
 def _shown(text: str) -> str:

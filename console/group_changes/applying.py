@@ -145,7 +145,7 @@ def _noted(plan: GroupPlan, change: GroupChange, result: Result, now_ms: int) ->
 def _outcome(plan: GroupPlan, result: Result) -> tuple[str | None, str]:
     begun = f"begun as entry {result.entry}"
     if result.failure is not None:
-        unknown = "nobody knows whether it was done; " if result.is_unknown else ""
+        unknown = "the result is unknown; " if result.is_unknown else ""
         return result.failure.name, f"{unknown}{result.failure.message} ({begun})"
     if not result.refused:
         return None, begun

@@ -65,7 +65,7 @@ def plan_reset(at: Desk, around: Around, asked: AskedReset) -> GroupPlan:
     _check_size(len(places))
     held = at.bounds(places)
     left_out += [
-        LeftOut(what=str(place), reason="its leader does not tell where it begins and ends")
+        LeftOut(what=str(place), reason="its leader does not report its start and end")
         for place in places
         if place not in held
     ]
@@ -222,7 +222,7 @@ def _existing(
 
 def _absent(view: GroupView, name: str) -> str:
     if any(place.topic == name for place in view.committed):
-        return "it was deleted; what the group has committed there is of no use any more"
+        return "it was deleted; the offsets that the group committed there are useless"
     return "the cluster has no such topic; check the name, or whether it was deleted"
 
 
@@ -230,7 +230,7 @@ def _unsettable(place: Place, view: GroupView, asked: AskedReset, led: Mapping[i
     if place.partition not in led:
         return f"the topic has {len(led)} partitions, 0 to {len(led) - 1}"
     if not led[place.partition]:
-        return "it has no leader at the moment, so nobody tells where it begins and ends"
+        return "it has no leader at the moment, so its start and end are unknown"
     if asked.goal.kind is GoalKind.SHIFT and place not in view.committed:
         return "nothing is committed that could be shifted"
     return ""

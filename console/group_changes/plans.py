@@ -179,11 +179,11 @@ def _moved_bounds(plan: GroupPlan, bounds: Bounds) -> Iterator[str]:
             continue
         held = bounds.get(step.place)
         if held is None:
-            yield f"{step.place}: no leader tells where it begins and ends"
+            yield f"{step.place}: its start and end are unknown, since no leader answers"
         elif not held[0] <= step.after <= held[1]:
             yield (
-                f"{step.place}: offset {step.after} lies outside of what it holds now,"
-                f" {held[0]} to {held[1]}"
+                f"{step.place}: offset {step.after} is outside of its current offsets, {held[0]} "
+                f"to {held[1]}"
             )
 
 

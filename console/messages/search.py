@@ -60,7 +60,7 @@ STOPPED: Final = {
 }
 LOST: Final = {
     "damaged": "they cannot be read: the log is damaged",
-    "removed": "they were deleted while the search went on",
+    "removed": "they were deleted during the search",
 }
 
 Line = Mapping[str, Any]

@@ -85,7 +85,7 @@ METRICS: Final = (
     ),
     Metric(
         name="samsa_group_lag_seconds",
-        help="Age of the oldest record that is not committed yet, where a leader has told it.",
+        help="Age of the oldest record that is not committed yet, if a leader has reported it.",
         samples=_lag_seconds,
     ),
     Metric(

@@ -113,7 +113,7 @@ class Pages:
         except ValueError as error:
             return refusal(400, str(error))
         detail = self._sources.collector.group_detail(name, part)
-        return self._detail(detail, f"no broker tells of a group named {name!r}")
+        return self._detail(detail, f"no broker reports a group named {name!r}")
 
     async def _topic(self, query: Query) -> Answer:
         name = query.get("name", "")
@@ -122,7 +122,7 @@ class Pages:
         except ValueError as error:
             return refusal(400, str(error))
         detail = self._sources.collector.topic_detail(name, first=first, rows=rows)
-        return self._detail(detail, f"no broker tells of a topic named {name!r}")
+        return self._detail(detail, f"no broker reports a topic named {name!r}")
 
     async def _broker(self, query: Query) -> Answer:
         written = query.get("id", "")

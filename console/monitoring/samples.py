@@ -292,5 +292,5 @@ def _is_damage(error: sqlite3.DatabaseError) -> bool:
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-assert HOUR_S % BLOCK_S == 0, "no block lies in two hours"
+assert HOUR_S % BLOCK_S == 0, "no block spans two hours"
 assert BLOCK_STEPS % (COARSE_S // FINE_S) == 0, "a block has whole minutes"

@@ -199,7 +199,7 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         key="no end",
         verdict=Verdict.UNKNOWN,
         holds=lambda e, _now: e.lag is None,
-        meaning="No broker tells where the partition ends, so the lag is not known.",
+        meaning="No broker reports the end of the partition, so its lag is unknown.",
     ),
     Rule(
         key="loss ahead",

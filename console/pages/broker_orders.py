@@ -81,7 +81,7 @@ def ask_log(request: HttpRequest, number: int) -> HttpResponse:
         )
     except KafkaError as error:
         if not is_part:
-            return _refused(error, f"The log of broker {number} is not to be had")
+            return _refused(error, f"The log of broker {number} is not available")
         part = broker_log.LogPart(number=number, order=0, round=0, failure=error.message)
         return _show(request, part, cluster_id)
     if not is_part:

@@ -205,8 +205,8 @@ def _form(
     if len(draft.others) > forms.MAX_ROWS:
         return error_page(
             BAD_REQUEST,
-            title=f"{len(draft.others)} keys are none of the plugin's, and a form takes"
-            f" {forms.MAX_ROWS}",
+            title=f"{len(draft.others)} keys are not keys of the plugin; a form takes at most "
+            f"{forms.MAX_ROWS}",
             next_step="Write the config into a file, and apply it with"
             " `./samsa connectors apply -f FILE`.",
         )

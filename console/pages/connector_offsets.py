@@ -63,7 +63,7 @@ def offsets(request: HttpRequest, name: str) -> HttpResponse:
     if data.is_sink or data.info.target != STOPPED:
         why = "Set its consumer group back instead: its page has that."
         if not data.is_sink:
-            why = "Stop the connector first: its tasks would go on from where they are."
+            why = "Stop the connector first: running tasks would ignore the change."
         title = f"The offsets of {name} cannot be changed here now"
         return error_page(CONFLICT, title=title, next_step=why)
     return _answer(request, reading, data, data.info.cluster)
@@ -106,12 +106,10 @@ def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None
     try:
         if wanted is None:
             services.reset_offsets(by, cluster, name, groups=NoGroups())
-            told = (
-                f"{name} has forgotten how far it had read: resumed, it starts from the beginning."
-            )
+            told = f"The offsets of {name} are reset: once resumed, it starts from the beginning."
         else:
             services.alter_offsets(by, cluster, name, wanted, groups=NoGroups())
-            told = f"The offsets of {name} are changed: it goes on from there once it is resumed."
+            told = f"The offsets of {name} are changed: it continues from there once it is resumed."
     except refusals.NotServed as error:
         return refused(error, f"The offsets of {name} stay as they are")
     messages.success(request, told)

@@ -40,18 +40,18 @@ class Verb:
 
 
 VERBS: Final[Mapping[str, Verb]] = {
-    "pause": Verb(run=services.pause, told="{name} is being paused: its tasks keep their places."),
-    "resume": Verb(run=services.resume, told="{name} goes on."),
+    "pause": Verb(run=services.pause, told="{name} is being paused: its tasks stay assigned."),
+    "resume": Verb(run=services.resume, told="{name} is being resumed."),
     "stop": Verb(run=services.stop, told="{name} is being stopped: its tasks end."),
     "restart": Verb(
         run=lambda by, cluster, name: services.restart(by, cluster, name, include_tasks=True),
-        told="{name} and its tasks restart.",
+        told="{name} and its tasks are being restarted.",
     ),
     "restart-failed": Verb(
         run=lambda by, cluster, name: services.restart(
             by, cluster, name, include_tasks=True, only_failed=True
         ),
-        told="What has failed of {name} restarts.",
+        told="The failed parts of {name} are being restarted.",
     ),
 }
 

@@ -27,11 +27,11 @@ WORDS: Final = {
     409: ("This cannot be done as things are now", "Look again, then try it again."),
     500: (
         "Something failed here",
-        "It is in the log of the web process. Try again; if it stays, tell whoever runs Samsa.",
+        "It is in the web log. Try again; if it persists, contact your administrator.",
     ),
     503: (
         "The database does not answer",
-        "Brokers go on serving meanwhile. See whether the database runs, then try again.",
+        "Brokers keep serving meanwhile. Check whether the database runs, then try again.",
     ),
 }
 # A console may have hundreds of admins; a page names only some.
@@ -70,7 +70,7 @@ def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(
         403,
         title="You may not do this",
-        next_step=f"{exception.decision.reason} Admins of this console: {listed or 'nobody yet'}.",
+        next_step=f"{exception.decision.reason} Admins of this console: {listed or 'none yet'}.",
         has_account=True,
     )
 

@@ -152,7 +152,7 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
     name = shown_names.shown(plan.group)
     # A name that cannot be typed is typed as it is shown.
     if is_deletion and request.POST.get("name", "") not in {plan.group, name}:
-        words = f"What was typed is not the name of the group: type {name}"
+        words = f"The typed name is not the name of the group: type {name}"
         return plan_page(request, plan, sealed=sealed, status=400, refused=words)
     before = live.pairs_of(plan.cluster_id, plan.group)
     try:

@@ -112,7 +112,7 @@ def apply(request: HttpRequest) -> HttpResponse:
     except Error:
         return error_page(
             503,
-            title="Nobody knows whether the plan was applied: the database did not answer",
+            title="The result of the plan is unknown: the database did not answer",
             next_step="Send the same plan again by reloading this page: it is done once at most.",
         )
     refused = [

@@ -188,7 +188,7 @@ def _delete(asked: Asked) -> HttpResponse:
             lost = [f"The cluster loses {loss}."] if loss else []
             return asked.preview(DeleteTopic(name=name), [*lost, *meets])
         shown = typed[: forms.SHOWN]
-        wrong = f"“{shown}” is not the name of this topic: type it as it stands above."
+        wrong = f"“{shown}” is not the name of this topic: type the name above."
     return asked.form("delete", meets=meets, loss=loss, wrong=wrong)
 
 

@@ -61,8 +61,8 @@ ACTIONS: Final[dict[str, Action]] = {
     "reset-password": Action(
         title="Reset the password of",
         button="Reset password",
-        sentence="A new password is made and shown once. The present one opens nothing any more,"
-        " and the user is signed out everywhere.",
+        sentence="A new password is created and shown once. The present one becomes invalid, and "
+        "the user is signed out everywhere.",
         done="has a new password",
         run=lambda actor, number: services.reset_password(actor=actor, number=number),
         shows_password=True,
@@ -170,7 +170,7 @@ def change_user(request: HttpRequest, number: int, action: str) -> HttpResponse:
     if request.method != "POST":
         return _confirm(request, reading, chosen)
     if chosen.is_final and request.POST.get("name", "").strip() != name:
-        error = Refused(f"what was typed is not the name of the user: type {name}")
+        error = Refused(f"the typed name is not the name of the user: type {name}")
         return _confirm(request, reading, chosen, refused=error)
     actor = selectors.actor_of(request)
     try:

@@ -62,7 +62,7 @@ def log_part(
         return replace(part, rows=rows, cursor=lines.cursor, has_gap=lines.has_gap)
     if asked.is_open:
         return part
-    failure = asked.message or "the lines are not kept any more: ask for them again"
+    failure = asked.message or "the lines are no longer kept: request them again"
     return replace(part, failure=failure)
 
 

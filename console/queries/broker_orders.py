@@ -108,7 +108,7 @@ def _consequences(
         yield _comes_back(row)
         return
     is_up = row.up_since is not None
-    lasts = "until somebody starts it" if verb is Verb.STOP else "for the seconds of the restart"
+    lasts = "until it is started" if verb is Verb.STOP else "for the seconds of the restart"
     led = selectors.led_by(cluster_id=cluster_id, broker_id=row.id)
     topics = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
     alone = {name: single for name, (_led, single) in led.items() if single}
@@ -128,8 +128,8 @@ def _consequences(
         yield Consequence(
             mark="warn",
             word="Stays",
-            sentence="It stays stopped, also when its home or its machine starts anew, until"
-            " somebody starts it here or on its host.",
+            sentence="It stays stopped, even after a restart of its home or machine, until it is "
+            "started here or on its host.",
         )
 
 
@@ -153,9 +153,9 @@ def _pauses(alone: dict[str, int], seen: list[str], lasts: str, *, is_up: bool) 
     return Consequence(
         mark="bad",
         word="Paused",
-        sentence=f"{quantities.count(sum(alone.values()))} partitions of"
-        f" {quantities.count(len(alone))} topics {have} {lasts}: their only replica is here, so"
-        " nobody can write or read them meanwhile.",
+        sentence=f"{quantities.count(sum(alone.values()))} partitions of "
+        f"{quantities.count(len(alone))} topics {have} {lasts}: their only replica is here, so "
+        "they cannot be written or read meanwhile.",
         names=tuple(named),
         more=len(alone) - len(named),
     )
@@ -170,7 +170,7 @@ def _traffic(
         yield Consequence(
             mark="stale",
             word="Not known",
-            sentence="What is written and read just now is not known: the collector is silent.",
+            sentence="Current traffic is unknown: the collector does not respond.",
         )
         return
     rows = known.snapshot.topics()

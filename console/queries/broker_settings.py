@@ -23,7 +23,7 @@ HIDDEN: Final = "(hidden)"
 ASK_SECONDS: Final = 3.0
 SOURCES: Final[Mapping[str, str]] = {
     "DEFAULT_CONFIG": "default",
-    "STATIC_BROKER_CONFIG": "told at its start",
+    "STATIC_BROKER_CONFIG": "set at its start",
     "DYNAMIC_BROKER_CONFIG": "this broker",
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "all brokers",
 }

@@ -157,7 +157,7 @@ def _read(cluster_id: str | None, sort: str, rights: Rights) -> Brokers:
 
 def rows_of(cluster_id: str, around: Frame, *, only: int | None = None) -> list[BrokerRow]:
     """Return the brokers of a cluster by id, or one of them."""
-    assert around.live is not None, "a frame with a cluster knows what is told of it"
+    assert around.live is not None, "a frame with a cluster has its live data"
     now_ms = int(1000 * time.time())
     told = {row.id: row for row in around.live.snapshot.brokers()}
     places = orders.places(cluster_id=cluster_id)

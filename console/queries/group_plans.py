@@ -176,8 +176,8 @@ def _follows(plan: GroupPlan) -> list[str]:
         case GroupChangeKind.RESET_OFFSETS:
             return [
                 (
-                    "The group's consumers go on at these offsets when they start again; nothing is"
-                    " read or deleted by this change."
+                    "The group's consumers continue at these offsets when they start again; "
+                    "nothing is read or deleted by this change."
                 ),
                 (
                     "Skipped and read again count offsets: transaction markers and records that"

@@ -92,7 +92,7 @@ BROKER_NEEDS: Final = {
     "Stopped": (
         Rank.BROKER,
         "is stopped",
-        ". What only it has cannot be read or written until somebody starts it.",
+        ". Partitions without another replica cannot be read or written until it is started.",
     ),
     "Silent": (
         Rank.SILENT,
@@ -179,8 +179,8 @@ def of_agent(
             state="bad",
             word="Set back",
             sentence="The cluster's database was set back in time",
-            cause=f"{message}. Brokers serve what they know and refuse every change; they go"
-            " on by themselves once the newer database is back.",
+            cause=f"{message}. Brokers keep serving their last metadata and refuse every change; "
+            "they recover by themselves once the newer database is back.",
             link=link("brokers", cluster_id),
             link_text="See brokers",
         )
@@ -190,8 +190,8 @@ def of_agent(
             state="warn",
             word="Agent away",
             sentence="The agent of this host has ended",
-            cause="Brokers go on with what they know, and topics and configs cannot be changed."
-            " ./samsa status says why it ended, and whether it is being started again.",
+            cause="Brokers keep serving their last metadata; topics and configs cannot be "
+            "changed. ./samsa status says why it ended, and whether it is being started again.",
             link=link("brokers", cluster_id),
             link_text="See brokers",
         )
@@ -221,8 +221,8 @@ def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
         state="bad",
         word="No leader",
         sentence=f"{hurt.partitions:,} {have} no leader",
-        cause=f"In {', '.join(hurt.named)}{more}. Nobody can read or write there until a broker"
-        " that has them is back.",
+        cause=f"In {', '.join(hurt.named)}{more}. They cannot be read or written until a broker "
+        "with a replica is back.",
         link=link("topics", cluster_id, facet="leaderless")
         if only is None
         else link("topic", cluster_id, only),
@@ -276,7 +276,7 @@ def of_disks(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
 def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
     """Report the disk that brokers of one host share, by the worst that one of them says."""
     row = min(brokers, key=_urgency)
-    assert row.disk is not None, "of those that tell of their disk"
+    assert row.disk is not None, "of those that report their disk"
     share, is_full = 1 - row.disk.used, row.disk.is_full
     days = row.fullness.low_days
     is_soon = days is not None and days <= FULL_SOON_DAYS
@@ -300,16 +300,16 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
 
 
 def _urgency(row: BrokerRow) -> tuple[float, int, int]:
-    assert row.disk is not None, "of those that tell of their disk"
+    assert row.disk is not None, "of those that report their disk"
     days = row.fullness.low_days
     return (math.inf if days is None else days, row.disk.free, row.id)
 
 
 def _filler(brokers: Sequence[BrokerRow], row: BrokerRow) -> str:
     """Say what takes the room of a disk and what grows on it, and advise by that."""
-    assert row.disk is not None, "of those that tell of their disk"
+    assert row.disk is not None, "of those that report their disk"
     if any(each.log_bytes is None for each in brokers):
-        return "What takes its room is not known."
+        return "The use of its space is unknown."
     share = min(1.0, sum(each.log_bytes or 0 for each in brokers) / max(1, row.disk.used_bytes))
     are_logs = share >= HALF
     logs_share, rest = quantities.share(share), quantities.share(1 - share)

@@ -118,7 +118,7 @@ def beginning(page: ProducePage, place: str) -> Beginning:
         return Beginning(problem=f"{where} could not be read: {failure}. {failure.next_step}")
     if record is None:
         return Beginning(
-            problem=f"{where} holds no record any more, or its broker did not answer within "
+            problem=f"{where} no longer holds a record, or its broker did not answer within "
             f"{producing.READ_S:g} s: choose another one, or try again."
         )
     if reason := _untypable(record):

@@ -26,7 +26,7 @@ ENDED: Final = Mark(
 STOPPED: Final = Mark(
     state="stale",
     word="Stopped",
-    meaning="Its worker was told to stop, as when no connector needs it.",
+    meaning="Its worker was stopped, for example because no connector needs it.",
 )
 GONE: Final = Mark(
     state="stale",

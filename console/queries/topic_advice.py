@@ -90,8 +90,8 @@ def met_by_growth(found: Found, rights: Rights) -> tuple[str, ...]:
         _met(
             found,
             rights,
-            reading="learn of new partitions within their metadata.max.age.ms (5 minutes unless"
-            " told otherwise), and share all partitions out again then",
+            reading="learn of new partitions within their metadata.max.age.ms (5 minutes by "
+            "default), and share all partitions out again then",
             writing="Producers send a key that moves to its new partition as soon as they know of"
             " it, while consumers may still be busy with its older records.",
         )
@@ -105,7 +105,7 @@ def met_by_deletion(found: Found, rights: Rights) -> tuple[str, ...]:
             found,
             rights,
             reading="lose what they have not read yet, and fail to commit offsets of it",
-            writing="Producers fail, or make the topic again.",
+            writing="Producers fail, or create the topic again.",
         )
     )
 
@@ -117,21 +117,21 @@ def met_by_configs(found: Found, rights: Rights) -> tuple[str, ...]:
             found,
             rights,
             reading="lose records that they have not read yet where retention gets shorter",
-            writing="Their next batches go by the new configs.",
+            writing="The new configs apply to their next batches.",
         )
     )
 
 
 def _met(found: Found, rights: Rights, *, reading: str, writing: str) -> Iterator[str]:
     if found.live.is_away:
-        yield "Not known: whether anybody writes or reads it, since the collector tells nothing."
+        yield "Its producers and consumers are unknown: the collector does not respond."
         return
     if found.live.is_stale:
-        yield f"All of this is as the collector told it {found.live.age_s} s ago."
+        yield f"All of this is from {found.live.age_s} s ago, when the collector last responded."
     yield _writers(found, writing)
     details = details_of(found, first=0, rows=0)
     if details.untold:
-        yield f"Not known: which groups read it. {details.untold}"
+        yield f"The groups that read it are unknown. {details.untold}"
         return
     yield from _readers(found, rights, details.groups, reading)
 
@@ -139,9 +139,9 @@ def _met(found: Found, rights: Rights, *, reading: str, writing: str) -> Iterato
 def _writers(found: Found, writing: str) -> str:
     told = found.live.snapshot.topic(found.topic.name)
     if told is None or told.records_per_s is None:
-        return "Not known yet: whether anybody writes to it."
+        return "Its producers are not known yet."
     if not told.records_per_s:
-        return "Nobody has written to it in the last ten seconds."
+        return "No producer has written to it in the last ten seconds."
     return (
         f"Producers write {quantities.short(told.records_per_s)} records/s"
         f" ({quantities.bytes_rate(told.bytes_in_per_s)}) to it. {writing}"

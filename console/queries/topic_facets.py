@@ -112,7 +112,7 @@ FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
             Facet(
                 key="leaderless",
                 word="Without leader",
-                meaning="A partition has no leader: nobody can read or write it.",
+                meaning="A partition has no leader: it cannot be read or written.",
                 holds=lambda topic: topic.is_leaderless,
                 family="health",
             ),

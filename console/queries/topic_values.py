@@ -184,9 +184,9 @@ def _tombstones(values: TopicValues, _replication: int) -> str:
     if not values.is_compacted:
         return ""
     return (
-        f"The marker of a deleted key goes {_span(values.delete_retention_ms)} after it was"
-        " compacted: whoever reads from the beginning and takes longer may miss it, and keep the"
-        " key."
+        f"The marker of a deleted key goes {_span(values.delete_retention_ms)} after it was "
+        "compacted: a consumer that takes longer to read from the beginning may miss it, and "
+        "keep the key."
     )
 
 
@@ -222,9 +222,9 @@ def _larger_than_request(values: TopicValues, _replication: int) -> str:
     if values.max_message_bytes <= MAX_REQUEST_BYTES:
         return ""
     return (
-        f"max.message.bytes ({quantities.size(values.max_message_bytes)}) is above the largest"
-        f" request that brokers read (socket.request.max.bytes,"
-        f" {quantities.size(MAX_REQUEST_BYTES)} unless told otherwise): such a batch never arrives."
+        f"max.message.bytes ({quantities.size(values.max_message_bytes)}) is above the largest "
+        "request that brokers read (socket.request.max.bytes, "
+        f"{quantities.size(MAX_REQUEST_BYTES)} by default): such a batch never arrives."
     )
 
 

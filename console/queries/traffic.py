@@ -21,7 +21,7 @@ KINDS: Final = {"token": "token", "user": "user, by password", "session": "user,
 # Rows that stand for no single caller: their name and their meaning.
 SPECIAL: Final = {
     OTHERS: ("all others", "beyond the callers that a worker counts"),
-    STRANGERS: ("not let in", "of nobody known, or beyond a limit"),
+    STRANGERS: ("not let in", "without valid credentials, or beyond a limit"),
 }
 
 

@@ -54,7 +54,7 @@ def find_that_spark_is_missing(builder: Builder) -> None:
     choose_the_sink(visitor)
     visitor.sees("Cannot run here")
     visitor.press("button", "Preview")
-    visitor.sees("What it needs has to be installed first.")
+    visitor.sees("Install its packages first.")
     visitor.look()
     visitor.press("link", "install spark here")
     visitor.is_at("/extras")

@@ -72,7 +72,7 @@ def test_a_form_sent_after_the_session_is_back_after_signing_in_and_does_nothing
     again = alice.get(signed_in["Location"])
 
     assert sheet.status_code == 403
-    assert "What you typed is kept" in sheet.content.decode()
+    assert "Your input is kept" in sheet.content.decode()
     assert "an hour" not in sheet.content.decode()
     assert (signed_in.status_code, signed_in["Location"]) == (302, path)
     assert page.status_code == 200
@@ -105,7 +105,7 @@ def test_too_much_is_not_kept_and_the_page_says_so(alice: Client) -> None:
 
     page = sent_too_late(alice, PRODUCE, typed).content.decode()
 
-    assert "too much to keep" in page
+    assert "too large to keep" in page
     assert 'name="kept"' not in page
 
 

@@ -16,7 +16,7 @@ PRIVATE = 0o077
 
 
 class Command(BaseCommand):
-    help = "Watch the brokers for the console's pages until told to stop."
+    help = "Monitor the brokers for the console's pages until stopped."
     # Django's system checks are about the web.
     requires_system_checks = ()
 

@@ -160,7 +160,7 @@ class Chart {
     this.#figure.classList.remove("is-old");
     const isEmpty = told.samples.every((lane) => lane.every((value) => value === null));
     let note = "";
-    if (told.state !== "fresh") note = `Stale: told ${told.age_s} s ago. ${told.reason}`;
+    if (told.state !== "fresh") note = `Stale: from ${told.age_s} s ago. ${told.reason}`;
     else if (isEmpty) note = "No samples in this time: they are taken every 10 s while the collector runs.";
     this.#say(note);
     this.#figure.classList.toggle("is-old", told.state !== "fresh");

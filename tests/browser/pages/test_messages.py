@@ -172,7 +172,7 @@ def test_a_tail_that_is_held_loses_nothing(tab: Visitor) -> None:
     tab.sees("Paused: 1,000 waiting, more held back at the broker")
     assert rows(page) == 1
     assert page.evaluate("window.streams[0].abortedAt") > 0
-    tab.press("button", "Go on")
+    tab.press("button", "Resume")
     page.wait_for_function("window.streams.length === 2")
     assert "mode=tail&" in page.evaluate("window.streams[1].address")
     assert "cursor=0%3A1001" in page.evaluate("window.streams[1].address")
@@ -209,7 +209,7 @@ def test_a_tail_that_broke_off_goes_on_where_it_was(tab: Visitor) -> None:
     write(page, START, record(41), ends=True)
     tab.sees(re.compile("broke off"))
 
-    tab.press("button", "Go on from here")
+    tab.press("button", "Continue from here")
     page.wait_for_function("window.streams.length === 2")
 
     assert "cursor=0%3A42" in page.evaluate("window.streams[1].address")

@@ -31,7 +31,7 @@ def test_the_page_warns_and_keeps_what_is_typed_while_its_user_signs_in_again(
         expect(page.get_by_role("dialog")).to_be_visible()
         page.get_by_role("dialog").get_by_label("Password").fill("wrong")
         visitor.press("button", "Sign in", within=page.get_by_role("dialog"))
-        visitor.sees("do not fit together")
+        visitor.sees("Wrong user name or password")
         page.get_by_role("dialog").get_by_label("Password").fill(PASSWORD)
         visitor.press("button", "Sign in", within=page.get_by_role("dialog"))
 

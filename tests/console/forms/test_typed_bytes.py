@@ -40,7 +40,7 @@ def test_lines_end_as_they_are_chosen_to() -> None:
         ("empty", "x" * 500, "empty is chosen"),
         ("text", "", "nothing is typed: choose empty for 0 bytes, or null"),
         ("json", '{"a": }', "expecting value in line 1, column 7"),
-        ("json", "NaN", "NaN is none of its numbers"),
+        ("json", "NaN", "NaN is not one of its numbers"),
         ("json", "[" * 100_000, "nested too deep"),
         ("hex", "0g", "'g' is no hexadecimal digit"),
         ("hex", "123", "3 digits are half a byte too many"),

@@ -151,7 +151,7 @@ def test_a_mirror_shows_what_a_broker_tells_and_stays_when_the_collector_dies(
                 assert (snapshot.is_stale, snapshot.failure) == (False, "")
                 detail = await asyncio.to_thread(follower.ask, "/topic", name="orders")
                 assert [row[0] for row in detail["partitions"]] == [0, 1]
-                with pytest.raises(NotThere, match="no broker tells of a topic named 'nobody'"):
+                with pytest.raises(NotThere, match="no broker reports a topic named 'nobody'"):
                     await asyncio.to_thread(follower.ask, "/topic", name="nobody")
 
             now[0] += STALE_SECONDS + 0.5
@@ -312,7 +312,7 @@ async def raw(settings: Settings, request: str) -> bytes:
         ("/group?name=g&rows=x", 400, "rows='x' is no whole number"),
         ("/recent?kind=cup", 400, "kind='cup': one of topic, group"),
         ("/recent?kind=group&names=x", 400, "names= is a JSON array of strings"),
-        ("/group?name=g", 404, "no broker tells of a group named 'g'"),
+        ("/group?name=g", 404, "no broker reports a group named 'g'"),
     ],
 )
 def test_a_question_that_has_no_answer_is_told_why(

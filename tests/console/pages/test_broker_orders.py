@@ -33,7 +33,7 @@ def test_what_follows_is_said_before_anything_is_done(olga: Client, told: Told) 
     page = page_of(olga, f"/brokers/1/stop{AT}")
 
     for text in (
-        "5 partitions of 2 topics pause until somebody starts it",
+        "5 partitions of 2 topics pause until it is started",
         "7 connections are cut",
         "1 of its topics are being written just now, with 2 KiB/s in all",
         "1 groups have their coordinator here",
@@ -146,7 +146,7 @@ def test_what_is_written_is_not_known_without_a_collector(olga: Client, told: To
 
     page = page_of(olga, f"/brokers/1/stop{AT}")
 
-    assert "What is written and read just now is not known" in page
+    assert "Current traffic is unknown" in page
     assert "3 partitions of 1 topics pause" in page
 
 

@@ -111,7 +111,7 @@ def test_a_form_leads_to_the_button_that_installs_what_it_lacks_and_says_it_once
     assert button in page
     assert button in text_of(alice.get(CATALOGUE))
     assert page.count("<code>./samsa extras install flight</code>") == 1
-    assert "What it needs has to be installed first." in page
+    assert "Install its packages first." in page
     assert "each says what it needs" not in page
 
 

@@ -414,7 +414,7 @@ def test_topics_are_offered_as_the_collector_tells_them(alice: Client, told: liv
         (
             Result(failure=failure("REQUEST_TIMED_OUT", "group billing"), entry=1),
             503,
-            "Nobody knows whether the plan was applied",
+            "The result of the plan is unknown",
         ),
         (
             Result(failure=failure("NON_EMPTY_GROUP", "group billing"), entry=1),

@@ -101,7 +101,7 @@ def test_groups_stand_worst_first_by_verdict_and_then_by_age(alice: Client, told
     page = shown_list(alice)
 
     assert names_in(page) == ["lossy", "old", "young", "slow", "fine"]
-    for text in ("Data loss ahead", "4 min 10 s", "1–5 of 5", "told "):
+    for text in ("Data loss ahead", "4 min 10 s", "1–5 of 5", "seen "):
         assert text in page
 
 
@@ -232,7 +232,7 @@ def test_a_collector_that_never_told_is_no_empty_list(alice: Client, told: Told)
 
     page = shown_list(alice)
 
-    assert "Which groups there are is not known" in page
+    assert "Groups cannot be listed" in page
     assert "No groups yet" not in page
 
 
@@ -444,7 +444,7 @@ def test_a_collector_that_never_told_is_no_missing_group(alice: Client, told: To
 
     page = alice.get("/group", {"name": "billing"}).content.decode()
 
-    assert "How this group does is not known" in page
+    assert "The state of this group is unknown" in page
 
 
 def test_a_group_is_not_narrowed_to_a_topic_that_a_user_may_not_see(

@@ -53,8 +53,8 @@ def test_a_wrong_password_says_no_more_than_that(client: Client, account: User) 
     unknown = client.post("/login", {"username": "mallory", "password": "wrong"})
 
     assert wrong.status_code == unknown.status_code == 200
-    assert "do not fit together" in wrong.content.decode()
-    assert "do not fit together" in unknown.content.decode()
+    assert "Wrong user name or password" in wrong.content.decode()
+    assert "Wrong user name or password" in unknown.content.decode()
 
 
 def test_guessing_ends_with_a_wait_that_is_named(client: Client, account: User) -> None:

@@ -207,7 +207,7 @@ def test_a_record_is_written_again_from_its_place(
     ("place", "found", "words"),
     [
         ("<b>", None, "names no record"),
-        ("1:42", None, "holds no record any more"),
+        ("1:42", None, "no longer holds a record"),
         ("1:42", failure("OFFSET_OUT_OF_RANGE", "topic orders"), "could not be read"),
         ("1:42", b"x" * 300_000, "has 300,000 bytes"),
     ],

@@ -97,7 +97,7 @@ def test_what_cannot_be_made_is_told_and_kept_in_the_form(
 def test_a_token_is_revoked_after_a_question(olga: Client) -> None:
     tokens.token("app", owner=User.objects.get(username="olga"))
 
-    assert "There is no way back" in text_of(olga.get(revoking("app")))
+    assert "This cannot be undone" in text_of(olga.get(revoking("app")))
     answer = olga.post(revoking("app"), follow=True)
 
     assert "app is revoked" in text_of(answer)

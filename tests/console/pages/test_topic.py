@@ -116,7 +116,7 @@ def test_a_collector_that_is_away_leaves_what_is_set(
     assert "The collector has sent nothing yet" in page
     assert "offsets, sizes and rates are missing below" in page
     assert "Led" in page
-    assert "The collector does not tell who reads this topic" in readers
+    assert "The consumers of this topic are unknown" in readers
 
 
 def test_a_topic_just_made_says_that_its_numbers_come(

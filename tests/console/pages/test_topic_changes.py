@@ -136,7 +136,7 @@ def test_fields_that_are_left_empty_are_the_clusters_choice(alice: Client) -> No
         ),
         ({"key": "retention.msx", "value": "1"}, "Unknown topic config name: retention.msx"),
         ({"key": "", "value": "1"}, "“1” has no config in front of it"),
-        ({"key": ["preallocate"] * 2, "value": ["false"] * 2}, "preallocate stands here twice"),
+        ({"key": ["preallocate"] * 2, "value": ["false"] * 2}, "preallocate is given twice"),
         ({"key": "preallocate", "value": "true"}, "would have no effect"),
         ({"key": "retention.ms", "value": "9" * 65_536}, "has 65536 characters, 1024 are allowed"),
         (
@@ -393,7 +393,7 @@ def test_without_the_collector_a_form_says_that_use_is_not_known(
 
     page = alice.get("/topics/orders/delete").content.decode()
 
-    assert "Not known: whether anybody writes or reads it" in page
+    assert "Its producers and consumers are unknown" in page
 
 
 # --- what has moved ------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ function count() {
 function hold(wanted) {
   isHeld = wanted;
   part("hold").setAttribute("aria-pressed", String(isHeld));
-  part("hold").textContent = isHeld ? "Go on" : "Hold";
+  part("hold").textContent = isHeld ? "Resume" : "Hold";
   rest();
 }
 
