@@ -66,6 +66,8 @@ class Filter:
     is_refused: bool | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    # Clients whose refusals are left out; a client chooses its id, so what it changed is not.
+    quiet_clients: frozenset[str] = frozenset()
 
 
 EVERYTHING: Final = Filter()
@@ -175,6 +177,8 @@ def _filtered(cluster_id: str, which: Filter) -> QuerySet[models.AuditEntry]:
         wanted &= Q(last_at_ms__gte=which.since_ms)
     if which.until_ms is not None:
         wanted &= Q(made_at_ms__lt=which.until_ms)
+    if which.quiet_clients:
+        wanted &= Q(outcome__in=(ACCEPTED, BEGUN)) | ~Q(client_id__in=which.quiet_clients)
     return models.AuditEntry.objects.filter(wanted)
 
 

@@ -29,7 +29,10 @@ class RedriveView(ConnectView):
     def wire(self) -> Iterator[Cluster]:
         # There are few clients, so few concurrent calls may read letters.
         with self.clients():
-            timed = replace(self.worker.connection, until=Deadline(ASK_S))
+            shared = self.worker.connection
+            # Brokers note for whom a topic is created.
+            client_id = f"{shared.client_id} for {self.caller.name}"
+            timed = replace(shared, until=Deadline(ASK_S), client_id=client_id)
             yield dead_letters.cluster_at(timed)
 
 

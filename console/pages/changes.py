@@ -3,10 +3,12 @@
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from console.moments import NotAMoment
+from console.pages.errors import error_page
 from console.queries import changes as query
 from console.queries.frame import frame
 from gateway.access import changes as access_changes
@@ -15,15 +17,29 @@ from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 
 
+def _given(request: HttpRequest) -> dict[str, str]:
+    return {name: request.GET.get(name, "") for name in request.GET}
+
+
 @requires(Operation.VIEW_AUDIT)
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
     # Deliver changes left by a crash, or by an outage of the database, before reading.
     access_changes.deliver()
-    asked = query.asked_of(request.GET.dict())
+    given = _given(request)
+    try:
+        asked, wrong = query.asked_of(given), None
+    except NotAMoment as error:
+        asked, wrong = query.asked_of(given | {"since": "", "until": ""}), error
+    typed = {name: given.get(name, "") for name in ("since", "until")}
+    if not wrong and typed != {"since": asked.since, "until": asked.until}:
+        # The address means the same times to every reader, whatever their zone.
+        named = urlencode({"cluster": cluster} if (cluster := given.get("cluster")) else {})
+        return redirect(f"{request.path}?{'&'.join(filter(None, (asked.query, named)))}")
     reading = query.changes(request.GET.get("cluster"), asked, rights_of(request))
-    context = {"page": "changes", "reading": reading, "data": reading.data}
-    status = 503 if reading.is_failed else 200
+    context = {"page": "changes", "reading": reading, "data": reading.data, "wrong": wrong}
+    context |= {"typed": typed}
+    status = 503 if reading.is_failed else 400 if wrong else 200
     return render(request, "console/changes.html", context, status=status)
 
 
@@ -47,7 +63,11 @@ def export(request: HttpRequest, form: str) -> HttpResponse:
     if shown is None or cluster_id not in {None, shown.cluster_id}:
         raise Http404
     access_changes.deliver()
-    asked = query.asked_of(request.GET.dict())
+    try:
+        # An audit on file is whole unless its query says otherwise.
+        asked = query.asked_of(_given(request), has_workers=True)
+    except NotAMoment as error:
+        return error_page(400, title=f"{error}.", next_step=f"{error.next_step}.")
     file = query.exported(shown.cluster_id, asked, is_csv=form == "csv")
     answer = HttpResponse(file.content, content_type=file.content_type)
     answer["Content-Disposition"] = f'attachment; filename="{file.name}"'

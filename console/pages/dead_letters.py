@@ -140,7 +140,7 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
         return _plan_page(desk, made, wrong=wrong, status=BAD_REQUEST)
 
     def ask() -> redrives.RunInfo:
-        with query.cluster_of(desk.cluster) as wire:
+        with query.cluster_of(desk.cluster, user=by.caller.name) as wire:
             return redrives.start(by, made, wire=wire)
 
     run, wrong, status = query.attempt(ask)

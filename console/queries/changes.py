@@ -3,12 +3,14 @@
 import csv
 import io
 import json
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
+from urllib.parse import urlencode
+
+from django.utils import timezone
 
 from brokers.controlplane import audit
 from brokers.controlplane.audit import Entry, Filter
@@ -19,7 +21,7 @@ from brokers.controlplane.services import (
     GroupChangeKind,
     OrderKind,
 )
-from console import times
+from console import moments, times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 from console.spreadsheets import cell
@@ -35,12 +37,21 @@ MAX_EXPORTED: Final = 10_000
 # No entry number has more digits.
 MAX_DIGITS: Final = 18
 HOUR_MS: Final = 3_600_000
-PERIODS: Final = {
+LASTING: Final = {
     "hour": ("last hour", HOUR_MS),
     "day": ("last 24 hours", 24 * HOUR_MS),
     "week": ("last 7 days", 7 * 24 * HOUR_MS),
     "month": ("last 30 days", 30 * 24 * HOUR_MS),
 }
+# Days of the calendar, in the zone of the page.
+TODAY, YESTERDAY = "today", "yesterday"
+PERIODS: Final = {
+    TODAY: "today",
+    YESTERDAY: "yesterday",
+    **{key: words for key, (words, _) in LASTING.items()},
+}
+# Samsa's own clients that act for no user. What is refused to them is no matter of a user.
+WORKERS: Final = frozenset({"samsa-connect", "samsa-collector"})
 KINDS: Final = (
     *("create topic", "delete topic", "add partitions", "alter configs"),
     *(kind.value for kind in GroupChangeKind),
@@ -78,19 +89,35 @@ class Asked:
     kind: str = ""
     outcome: str = ""
     period: str = ""
+    since: str = ""  # instants, where no period is chosen
+    until: str = ""
+    # Include what was refused to Samsa's own workers.
+    has_workers: bool = False
     below: int | None = None
 
     @property
     def is_narrowed(self) -> bool:
-        return bool(self.name or self.actor or self.kind or self.outcome or self.period)
+        spans = self.period or self.since or self.until
+        return bool(self.name or self.actor or self.kind or self.outcome or spans)
 
-    def filter(self, now_ms: int) -> Filter:
+    @property
+    def query(self) -> str:
+        """Return the filter as a query string, without the place in the list."""
+        given = {"q": self.name, "actor": self.actor, "kind": self.kind, "outcome": self.outcome}
+        given |= {"period": self.period, "since": self.since, "until": self.until}
+        given |= {"workers": "shown" if self.has_workers else "hidden"}
+        return urlencode({key: text for key, text in given.items() if text})
+
+    def filter(self, now: datetime) -> Filter:
+        since, until = _span(self, now)
         return Filter(
             actor=self.actor,
             name=self.name,
             kind=self.kind,
             is_refused=OUTCOMES.get(self.outcome),
-            since_ms=now_ms - PERIODS[self.period][1] if self.period else None,
+            since_ms=since,
+            until_ms=until,
+            quiet_clients=frozenset() if self.has_workers else WORKERS,
         )
 
 
@@ -125,7 +152,10 @@ class Changes:
     rows: tuple[ChangeRow, ...] = ()
     older: int | None = None  # the next page ends below this number
     kinds: tuple[str, ...] = KINDS
-    periods: tuple[tuple[str, str], ...] = tuple((k, words) for k, (words, _) in PERIODS.items())
+    periods: tuple[tuple[str, str], ...] = tuple(PERIODS.items())
+    # The own period as fields of the page's zone.
+    since: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +178,7 @@ class File:
 def changes(cluster_id: str | None, asked: Asked, rights: Rights) -> Reading[Changes]:
     return last_good.read(
         # Key by the rights too, so that no user gets what was read for another one.
-        ("changes", cluster_id, asked, rights.grants),
+        ("changes", cluster_id, asked, timezone.get_current_timezone_name(), rights.grants),
         lambda: _read(cluster_id, asked, rights),
         is_empty=lambda data: not data.rows,
     )
@@ -162,8 +192,14 @@ def change(cluster_id: str | None, number: int, rights: Rights) -> Reading[Chang
     )
 
 
-def asked_of(values: dict[str, str]) -> Asked:
-    """Return the filter of a query string; invalid values are ignored."""
+def asked_of(values: Mapping[str, str], *, has_workers: bool = False) -> Asked:
+    """Return the filter of a query string; invalid values are ignored.
+
+    `has_workers` is what holds where the query does not say it. Raises NotAMoment for a time that
+    means none.
+    """
+    period = _one_of(values.get("period", ""), tuple(PERIODS))
+    workers = values.get("workers", "")
     below = values.get("below", "")
     is_number = below.isascii() and below.isdigit() and len(below) <= MAX_DIGITS
     return Asked(
@@ -171,14 +207,17 @@ def asked_of(values: dict[str, str]) -> Asked:
         actor=_text(values.get("actor", "")),
         kind=_one_of(values.get("kind", ""), KINDS),
         outcome=_one_of(values.get("outcome", ""), tuple(OUTCOMES)),
-        period=_one_of(values.get("period", ""), tuple(PERIODS)),
+        period=period,
+        since="" if period else _instant(values.get("since", "")),
+        until="" if period else _instant(values.get("until", "")),
+        has_workers=workers == "shown" if workers else has_workers,
         below=int(below) if is_number else None,
     )
 
 
 def exported(cluster_id: str, asked: Asked, *, is_csv: bool) -> File:
     """Return the newest matching entries as a file; database errors propagate."""
-    which = asked.filter(_now_ms())
+    which = asked.filter(timezone.now())
     found = audit.all_entries(cluster_id=cluster_id, which=which, below=asked.below)
     entries = list(islice(found, MAX_EXPORTED))
     is_cut = len(entries) == MAX_EXPORTED
@@ -190,8 +229,37 @@ def exported(cluster_id: str, asked: Asked, *, is_csv: bool) -> File:
     )
 
 
-def _now_ms() -> int:
-    return int(1000 * time.time())
+def _instant(text: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    return moments.absolute(text, zone=timezone.get_current_timezone(), now=timezone.now())
+
+
+def _span(asked: Asked, now: datetime) -> tuple[int | None, int | None]:
+    """Return the first moment of a period and the one after its last, in milliseconds."""
+    zone = timezone.get_current_timezone()
+    today = now.astimezone(zone).date()
+    midnight = moments.milliseconds_of(moments.start_of_day(today, zone))
+    if asked.period == TODAY:
+        return midnight, None
+    if asked.period == YESTERDAY:
+        day_before = moments.start_of_day(today - timedelta(days=1), zone)
+        return moments.milliseconds_of(day_before), midnight
+    if asked.period in LASTING:
+        return moments.milliseconds_of(now) - LASTING[asked.period][1], None
+    since, until = (
+        moments.milliseconds(text, zone=zone, now=now) if text else None
+        for text in (asked.since, asked.until)
+    )
+    return since, until
+
+
+def _as_typed(instant: str) -> str:
+    if not instant:
+        return ""
+    zone = timezone.get_current_timezone()
+    return moments.written(moments.one(instant, zone=zone, now=timezone.now()), zone)
 
 
 def _text(text: str) -> str:
@@ -209,7 +277,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights) -> Changes:
         return Changes(frame=around, asked=asked)
     found = audit.entries(
         cluster_id=around.shown.cluster_id,
-        which=asked.filter(_now_ms()),
+        which=asked.filter(timezone.now()),
         below=asked.below,
         limit=PAGE_ROWS + 1,
     )
@@ -219,6 +287,8 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights) -> Changes:
         asked=asked,
         rows=tuple(map(_row, shown)),
         older=shown[-1].number if len(found) > PAGE_ROWS else None,
+        since=_as_typed(asked.since),
+        until=_as_typed(asked.until),
     )
 
 
@@ -256,11 +326,17 @@ def _row(entry: Entry) -> ChangeRow:
         what=f"{entry.subject} {shown_names.shown(entry.name)}"
         if entry.name
         else f"several of kind {entry.subject}",
-        state="bad" if entry.is_refused else "stale" if entry.is_begun else "ok",
+        state=_state(entry),
         word="Refused" if entry.is_refused else "Begun" if entry.is_begun else "Done",
         detail=entry.message if entry.is_refused else _summary(entry),
         times=entry.times,
     )
+
+
+def _state(entry: Entry) -> str:
+    if not entry.is_refused:
+        return "stale" if entry.is_begun else "ok"
+    return "stale" if entry.client_id in WORKERS else "bad"
 
 
 def _summary(entry: Entry) -> str:

@@ -95,11 +95,15 @@ class PlanView:
 
 
 @contextmanager
-def cluster_of(cluster_id: str) -> Iterator[Cluster]:
-    """Take a turn and connect to the brokers. Raises TooBusy and KafkaFailure."""
+def cluster_of(cluster_id: str, *, user: str = "") -> Iterator[Cluster]:
+    """Take a turn and connect to the brokers, which note for which user a change is made.
+
+    Raises TooBusy and KafkaFailure.
+    """
     with TURNS.turn():
+        client_id = f"{CLIENT_ID} for {user}" if user else CLIENT_ID
         connection = Connection(
-            bootstrap=bootstrap_of(cluster_id), client_id=CLIENT_ID, until=Deadline(ASK_S)
+            bootstrap=bootstrap_of(cluster_id), client_id=client_id, until=Deadline(ASK_S)
         )
         yield dead_letters.cluster_at(connection)
 

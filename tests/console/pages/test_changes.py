@@ -62,7 +62,22 @@ def test_older_changes_are_a_link_away(alice: Client, monkeypatch: pytest.Monkey
     page = alice.get("/changes?kind=alter configs").content.decode()
 
     link = f"cluster={cluster_rows.CLUSTER_ID}&amp;below=2"
-    assert f"?q=&amp;actor=&amp;kind=alter%20configs&amp;outcome=&amp;period=&amp;{link}" in page
+    assert f"?kind=alter+configs&amp;workers=hidden&amp;{link}" in page
+
+
+def test_a_period_in_an_address_means_the_same_to_every_reader(alice: Client) -> None:
+    cluster_rows.audit_entry(cluster_rows.cluster(), 1)
+    alice.cookies["samsa-zone"], alice.cookies["samsa-times"] = "Europe/Berlin", "local"
+
+    answer = alice.get("/changes", {"since": "2026-11-19 12:00", "until": "", "q": "orders"})
+    page = alice.get(answer["Location"]).content.decode()
+    wrong = alice.get("/changes", {"since": "soonish"})
+
+    assert answer["Location"].startswith("/changes?q=orders&since=2026-11-19T11%3A00%3A00Z")
+    assert 'value="2026-11-19 12:00:00"' in page
+    assert wrong.status_code == 400
+    assert "is no time" in wrong.content.decode()
+    assert 'value="soonish"' in wrong.content.decode()
 
 
 def test_one_change_shows_before_and_after(alice: Client) -> None:

@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from console.queries import changes as query
 from console.queries.changes import Asked, asked_of, change, changes, exported
@@ -88,6 +91,59 @@ def test_a_period_leaves_out_what_is_older() -> None:
 
     assert data is not None
     assert [row.what for row in data.rows] == ["topic new"]
+
+
+@pytest.mark.parametrize(
+    ("period", "found"),
+    [
+        ({"period": "today"}, ["at 01:00"]),
+        ({"period": "yesterday"}, ["at 23:00", "at 00:30"]),
+        ({"since": "yesterday 12:00"}, ["at 01:00", "at 23:00"]),
+        ({"until": "yesterday 01:00"}, ["at 00:30", "before"]),
+        ({"since": "2026-11-17T23:00:00Z", "until": "2026-11-17T23:45:00Z"}, ["at 00:30"]),
+    ],
+)
+def test_days_are_those_of_the_zone_in_which_the_page_is_shown(
+    period: dict[str, str], found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    shown = cluster_rows.cluster()
+    times = {"before": (17, 23, 59), "at 00:30": (18, 0, 30), "at 23:00": (18, 23, 0)}
+    for number, (name, (day, hour, minute)) in enumerate(
+        {**times, "at 01:00": (19, 1, 0)}.items(), 1
+    ):
+        at = datetime(2026, 11, day, hour, minute, tzinfo=berlin)
+        cluster_rows.audit_entry(shown, number, name=name, at_ms=int(1000 * at.timestamp()))
+    now = datetime(2026, 11, 19, 2, 0, tzinfo=berlin)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+
+    with timezone.override(berlin):
+        data = changes(None, asked_of(period), ALL).data
+
+    assert data is not None
+    assert [row.what.removeprefix("topic ") for row in data.rows] == found
+
+
+def test_what_workers_were_refused_is_shown_on_request_and_is_no_alarm() -> None:
+    shown = cluster_rows.cluster()
+    refused = {"outcome": "TOPIC_ALREADY_EXISTS", "message": "it exists"}
+    cluster_rows.audit_entry(shown, 1, name="dlq", client_id="samsa-connect", **refused)
+    cluster_rows.audit_entry(shown, 2, name="made", client_id="samsa-connect")
+    cluster_rows.audit_entry(shown, 3, name="of a user", client_id="kafka-topics", **refused)
+
+    usual = changes(None, asked_of({}), ALL).data
+    whole = changes(None, asked_of({"workers": "shown"}), ALL).data
+    file = exported(cluster_rows.CLUSTER_ID, asked_of({}, has_workers=True), is_csv=False)
+
+    assert usual is not None
+    assert [row.what for row in usual.rows] == ["topic of a user", "topic made"]
+    assert whole is not None
+    assert [(row.what, row.state) for row in whole.rows] == [
+        ("topic of a user", "bad"),
+        ("topic made", "ok"),
+        ("topic dlq", "stale"),
+    ]
+    assert file.content.count("\n") == 3
 
 
 @pytest.mark.parametrize("below", ["-1", "x", "9" * 30, "²", "1.5"])
