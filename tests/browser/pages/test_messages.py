@@ -269,6 +269,23 @@ def test_a_bar_tells_how_far_its_partition_was_read(
     assert page.locator("progress").evaluate("bar => bar.value") == wanted
 
 
+def test_a_picked_time_is_written_as_it_is_typed_and_read_from_there_on(tab: Visitor) -> None:
+    page = open_messages(tab)
+
+    page.locator("[data-pick]").first.click()
+    page.locator("input[type=datetime-local]").first.evaluate(
+        """(picker) => {
+          picker.value = "2026-11-19T12:00:30";
+          picker.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
+    page.keyboard.press("Escape")
+    assert page.locator("#since").input_value() == "2026-11-19 12:00:30"
+    page.locator("#since").press("Enter")
+
+    page.wait_for_url(re.compile("mode=oldest&from=2026-11-19T12%3A00%3A30Z"))
+
+
 def test_the_rate_of_a_tail_is_that_of_its_last_seconds(tab: Visitor) -> None:
     page = open_messages(tab, "?mode=tail")
     told = {"type": "progress", "partitions": [], "hits": 0}

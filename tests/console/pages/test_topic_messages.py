@@ -146,6 +146,15 @@ def test_one_click_starts_a_time_range_and_keeps_what_was_typed(alice: Client) -
     assert asked == {"filter": "x", "limit": "200"}
 
 
+def test_only_the_fields_of_a_mode_are_sent_without_a_script(alice: Client) -> None:
+    offset, newest = page_of(alice, mode="offset", **{"from": "7"}), page_of(alice)
+
+    assert 'aria-label="Time range" hidden disabled>' in offset
+    assert 'aria-label="Time range">' in newest
+    assert re.search(r'disabled name="from" value=""', newest)
+    assert question_in(offset)["from"] == "7"
+
+
 def test_milliseconds_are_an_instant_already(alice: Client) -> None:
     page = page_of(alice, **{"from": "1700000000000"})
 

@@ -240,7 +240,8 @@ const fit = () => {
   for (const box of document.querySelectorAll("[data-for]")) {
     const fits = box.dataset.for.split(" ").includes(chosen.value);
     box.hidden = !fits;
-    for (const field of box.querySelectorAll("input")) field.disabled = !fits;
+    if (box.matches("fieldset")) box.disabled = !fits;
+    else for (const field of box.querySelectorAll("input")) field.disabled = !fits;
   }
 };
 chosen.addEventListener("change", fit);
