@@ -15,7 +15,20 @@ from typing import TypeVar
 import pytest
 
 from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from brokers.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from brokers.protocol.records.batch import Batch, batches
+from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
+from brokers.protocol.records.reader import records as read_records
+from gateway.kafka.admin import Admin
+from gateway.kafka.connection import Connection
+from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.values import ConfigEdit, EditKind, NewTopic, ResourceKind
 from tests.extras import requires
 from tests.interop.clients.admin import CALLS, Refused
 from tests.interop.clients.admin_confluent import ConfluentDoor
@@ -29,8 +42,10 @@ from tests.interop.clients.admin_table import (
     Row,
 )
 from tests.interop.clients.confluent import ConfluentClient
+from tests.interop.clients.definitions import DEFINITIONS, Definition
 from tests.interop.clients.records import FIRST_TIMESTAMP, Sent
 from tests.interop.clients.target import KAFKA, ON_POSTGRES, SAMSA, Kind, Target
+from tests.wire import Wire
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -104,6 +119,116 @@ def outcome(door: object, oracle: ConfluentDoor, bootstrap: str, row: Row) -> tu
         with suppress(Refused):
             oracle.delete_topic(topic)
     return answer, left
+
+
+def test_definitions_of_topics_and_brokers_have_kafkas_result(target: Target) -> None:
+    admin = Admin(Connection(bootstrap=target.bootstrap))
+
+    found = {definition.name: defined(admin, definition) for definition in DEFINITIONS}
+
+    assert found == {
+        each.name: (each.refused, {} if each.refused else {**each.configs, **each.shown})
+        for each in DEFINITIONS
+    }
+
+
+def test_batches_are_recompressed_as_kafka_recompresses_them(target: Target) -> None:
+    oracle, sent = ConfluentDoor(target.bootstrap), [batch_of(codec) for codec in Compression]
+    found = {}
+    with Wire(target.bootstrap) as wire:
+        for name in (*CODECS, "producer"):
+            topic = f"packed-{next(NUMBERS)}"
+            oracle.create_topic(topic, configs={"compression.type": name})
+            settled(partial(is_usable, oracle, topic), True)
+            found[name] = [outline(batch) for batch in written(wire, topic, sent)]
+
+    for name, outlines in found.items():
+        wanted = [outline(Batch(memoryview(data))) for data in sent]
+        for number, each in enumerate(wanted):
+            each["codec"] = CODECS.get(name, each["codec"])
+            each["first offset"] = 3 * number
+        assert outlines == wanted, name
+
+
+# The codecs by their names in compression.type.
+CODECS = {
+    "uncompressed": Compression.NONE,
+    **{codec.name.lower(): codec for codec in list(Compression)[1:]},
+}
+
+
+def batch_of(codec: Compression) -> bytes:
+    builder = BatchBuilder(
+        compression=codec, producer_id=77_000 + codec, producer_epoch=0, base_sequence=0
+    )
+    builder.append(b"k", b"value" * 500, [(b"h", b"1"), (b"empty", None)], FIRST_TIMESTAMP)
+    builder.append(b"k", None, timestamp=FIRST_TIMESTAMP + 5)
+    builder.append(b"", b"", timestamp=FIRST_TIMESTAMP - 5)
+    return bytes(builder.build())
+
+
+def written(wire: Wire, topic: str, sent: Iterable[bytes]) -> Iterator[Batch]:
+    """Produce batches and yield what is stored of them."""
+    for data in sent:
+        part = PartitionProduceData(index=0, records=memoryview(data))
+        asked = [TopicProduceData(name=topic, partition_data=[part])]
+        answer = wire.ask(ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=asked), 9)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    place = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=2**20)
+    wanted = [FetchTopic(topic=topic, partitions=[place])]
+    fetch = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=2**20, topics=wanted)
+    stored = wire.ask(fetch, 11).responses[0].partitions[0].records
+    for batch in batches(memoryview(stored)):
+        batch.check_crc()
+        yield batch
+
+
+def outline(batch: Batch) -> dict[str, object]:
+    """What clients see of a batch; offsets of its records count from the first."""
+    return {
+        "codec": batch.compression,
+        "first offset": batch.base_offset,
+        "times": (batch.base_timestamp, batch.max_timestamp, batch.uses_log_append_time),
+        "producer": (batch.producer_id, batch.producer_epoch, batch.base_sequence),
+        "records": [
+            (record.offset - batch.base_offset, record[1:])
+            for record in read_records(batch, max_bytes=2**20)
+        ],
+    }
+
+
+def defined(admin: Admin, definition: Definition) -> tuple[str, dict[str, str | None]]:
+    """Apply a definition and take it back; return its error, and what was shown of it."""
+    configs, name = definition.configs, definition.broker
+    try:
+        if name is None:
+            kind, name = ResourceKind.TOPIC, f"defined-{next(NUMBERS)}"
+            topic = NewTopic(name=name, partitions=1, replication_factor=1, configs=configs)
+            admin.create([topic])
+        else:
+            kind = ResourceKind.BROKER
+            edits = [ConfigEdit(kind=EditKind.SET, key=key, value=configs[key]) for key in configs]
+            admin.alter_configs(kind, name, edits)
+    except KafkaFailure as failed:
+        return failed.name, {}
+
+    def shown() -> dict[str, str | None]:
+        with suppress(KafkaFailure):  # Kafka answers before its brokers know
+            return {c.key: c.value for c in admin.configs(kind, name) if c.key in configs}
+        return {}
+
+    wanted = {**configs, **definition.shown}
+    try:
+        answer = settled(shown, wanted)
+        assert isinstance(answer, dict)
+        return "", answer
+    finally:
+        if kind is ResourceKind.TOPIC:
+            admin.delete([name])
+        else:
+            admin.alter_configs(
+                kind, name, [ConfigEdit(kind=EditKind.DELETE, key=key) for key in configs]
+            )
 
 
 def settled(look: Callable[[], T], wanted: T) -> T | Refused:
