@@ -9,14 +9,17 @@ from console.forms.groups import ResetForm
 from tests.builders.messages import NOW
 
 
-def form(zone: str, fields: dict[str, str] | None = None, **before: str) -> ResetForm:
-    data = None
-    if fields is not None:
-        data = QueryDict(mutable=True)
-        data.update({"mode": "time", "scope": "all", "zone": zone, **fields})
+def form(zone: str, before: dict[str, str], data: QueryDict | None = None) -> ResetForm:
     return ResetForm(
         data, group="billing", now=NOW, zone=ZoneInfo(zone), zone_name=zone, before=before
     )
+
+
+def posted(zone: str, **fields: str) -> ResetForm:
+    data = QueryDict(mutable=True)
+    for name, text in {"mode": "time", "scope": "all", "zone": zone, **fields}.items():
+        data[name] = text
+    return form(zone, {}, data)
 
 
 @pytest.mark.parametrize(
@@ -30,25 +33,25 @@ def form(zone: str, fields: dict[str, str] | None = None, **before: str) -> Rese
 def test_a_link_to_a_reset_names_an_instant_that_each_reader_sees_in_the_own_zone(
     typed: str, instant: str
 ) -> None:
-    reset = form("Europe/Berlin", {"time": typed})
+    reset = posted("Europe/Berlin", time=typed)
     assert reset.is_valid()
 
     told = reset.told()
 
     assert told == {"mode": "time", "scope": "all", "time": instant}
-    shown = {zone: form(zone, **told)["time"].value() for zone in ("UTC", "Europe/Berlin")}
+    shown = {zone: form(zone, told)["time"].value() for zone in ("UTC", "Europe/Berlin")}
     assert shown["UTC"] == instant.removesuffix("Z").replace("T", " ")
     for zone, text in shown.items():
-        again = form(zone, {"time": text})
+        again = posted(zone, time=text)
         assert again.is_valid()
         assert again.asked == reset.asked
 
 
 def test_a_half_past_two_that_was_chosen_stays_chosen_in_a_link() -> None:
     second = "2026-10-25T01:30:00+00:00"
-    reset = form("Europe/Berlin", {"time": "2026-10-25T02:30", "moment": second})
+    reset = posted("Europe/Berlin", time="2026-10-25T02:30", moment=second)
     assert reset.is_valid()
 
-    link = form("Europe/Berlin", **reset.told())
+    link = form("Europe/Berlin", reset.told())
 
     assert link["time"].value() == "2026-10-25 02:30:00+01:00"
