@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -126,7 +127,7 @@ def test_days_are_those_of_the_zone_in_which_the_page_is_shown(
 
 def test_what_workers_were_refused_is_shown_on_request_and_is_no_alarm() -> None:
     shown = cluster_rows.cluster()
-    refused = {"outcome": "TOPIC_ALREADY_EXISTS", "message": "it exists"}
+    refused: dict[str, Any] = {"outcome": "TOPIC_ALREADY_EXISTS", "message": "it exists"}
     cluster_rows.audit_entry(shown, 1, name="dlq", client_id="samsa-connect", **refused)
     cluster_rows.audit_entry(shown, 2, name="made", client_id="samsa-connect")
     cluster_rows.audit_entry(shown, 3, name="of a user", client_id="kafka-topics", **refused)
