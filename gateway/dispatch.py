@@ -19,6 +19,7 @@ from gateway.rest.bodies import MAX_BODY_BYTES
 from gateway.rest.calls import CALLER, BrokenOff, Call, declared_by, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Arriving, Budget, unread
+from gateway.rest.inflating import plain
 from gateway.rest.mounts import CONNECT
 from gateway.rest.router import NOBODY, Traffic
 from gateway.ws.endpoint import refuse
@@ -78,7 +79,7 @@ class Dispatch:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
-        refused = None
+        refused: ApiError | None = None
         if is_own(scope):
             application: Application | None = self._calls.find_own(scope)
         elif is_http and scope["path"] in self._bare:
@@ -86,7 +87,11 @@ class Dispatch:
         else:
             application = self._calls.find(scope)
             if application is not None or self._is_of_program(scope):
-                refused = host_names.refusal(scope)
+                try:
+                    host_names.check(scope)
+                    scope, receive = plain(scope, receive) if is_http else (scope, receive)
+                except ApiError as error:
+                    refused = error
         if refused is not None:
             await self._fail(scope, send, refused)
         elif application is not None:

@@ -18,14 +18,14 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import asked_of
 
 
-def refusal(scope: Scope) -> ApiError | None:
-    """Return why a program's call or socket is refused for its host name; None if it is not."""
+def check(scope: Scope) -> None:
+    """Raise ApiError if a program's call or socket is refused for its host name."""
     if not any(name == b"cookie" for name, _ in scope["headers"]):
-        return None
+        return
     asked = asked_of(scope)
     if "authorization" in asked.headers or not cookies.session_of(asked) or is_ours(asked.headers):
-        return None
-    return ApiError(
+        return
+    raise ApiError(
         Code.BAD_REQUEST,
         f"the console's session opens nothing under the name {asked.headers['host'][:253]!r}: use"
         " the address that `./samsa status` shows, start the home with the name in"
@@ -44,7 +44,7 @@ def is_ours(headers: Mapping[str, str]) -> bool:
 
 
 class Request(ASGIRequest):
-    """A request of Django, which compares its host name unless `refusal` was asked for it."""
+    """A request of Django, which compares its host name unless `check` has done so."""
 
     def get_host(self) -> str:
         host = self.META.get("HTTP_HOST") or f"{self.META['SERVER_NAME']}:{self.get_port()}"

@@ -22,6 +22,7 @@ from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import public
 from gateway.kafka.pool import Clients
+from gateway.rest import compression
 from gateway.rest.authentication import CallerAuthentication
 from gateway.rest.bodies import json_of
 from gateway.rest.calls import JSON
@@ -98,6 +99,8 @@ class ApiView(APIView):
                 bytes_in=length_of(request),
             )
             if isinstance(answer, Response):
+                if compression.is_wanted(request, caller):
+                    answer.add_post_render_callback(compression.compress)
                 # The size of the answer is known only later.
                 answer.add_post_render_callback(
                     lambda written: self.worker.traffic.add(

@@ -13,6 +13,7 @@ from gateway.access.operations import Kind, Operation
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import Partition, Topic
+from gateway.rest import compression
 from gateway.rest.calls import JSON, BrokenOff, dumped
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.v3.present import Bodies, Body
@@ -46,20 +47,28 @@ class V3View(ApiView):
 
         A failure cuts the answer in the middle, so that no client takes it for a list.
         """
+        is_packed = compression.is_wanted(self.request, self.caller)
+
+        async def piece(text: bytes) -> bytes:
+            sent = await asyncio.to_thread(compression.compressed, text) if is_packed else text
+            return self._counted(sent)
 
         async def pieces() -> AsyncIterator[bytes]:
             # The empty list without its end, "]}".
-            yield self._counted(dumped(empty)[:-2] + joined(first))
+            yield await piece(dumped(empty)[:-2] + joined(first))
             is_first = not first
             for make in rest:
                 found = await self._made(make)
                 if found:
-                    yield self._counted((b"" if is_first else b",") + joined(found))
+                    yield await piece((b"" if is_first else b",") + joined(found))
                     is_first = False
-            yield self._counted(b"]}")
+            yield await piece(b"]}")
 
         assert empty["data"] == [], "items are appended"
-        return StreamingHttpResponse(pieces(), content_type=JSON)
+        answer = StreamingHttpResponse(pieces(), content_type=JSON)
+        if is_packed:
+            compression.mark(answer)
+        return answer
 
     async def _made(self, make: Callable[[], list[Body]]) -> list[Body]:
         try:
