@@ -6,6 +6,7 @@ its owner can add it.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
@@ -13,13 +14,23 @@ from django.http.request import split_domain_port, validate_host
 
 from gateway.forwarding import HOST
 from gateway.rest import cookies
-from gateway.rest.calls import CALLER, Scope
+from gateway.rest.calls import CALLER, Scope, own_address
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import asked_of
+
+# Of a header that is refused, in its error.
+SHOWN: Final = 80
 
 
 def check(scope: Scope) -> None:
     """Raise ApiError if a program's call or socket is refused for its host name."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), None)
+    if host and not HOST.fullmatch(host.decode("latin-1")):
+        raise ApiError(
+            Code.BAD_REQUEST,
+            f"the header Host is {host[:SHOWN].decode('latin-1')!r}: give a name or an address,"
+            " and a port if it is not the usual one",
+        )
     if not any(name == b"cookie" for name, _ in scope["headers"]):
         return
     asked = asked_of(scope)
@@ -47,6 +58,6 @@ class Request(ASGIRequest):
     """A request of Django, which compares its host name unless `check` has done so."""
 
     def get_host(self) -> str:
-        host = self.META.get("HTTP_HOST") or f"{self.META['SERVER_NAME']}:{self.get_port()}"
-        is_of_program = CALLER in self.scope
-        return host if is_of_program and HOST.fullmatch(host) else super().get_host()
+        if CALLER not in self.scope:
+            return super().get_host()
+        return self.META.get("HTTP_HOST") or own_address(self.scope)

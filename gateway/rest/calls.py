@@ -67,6 +67,12 @@ class Call:
         # Nothing of the body is left to be received.
         self.is_whole = False
 
+    @property
+    def origin(self) -> str:
+        """Return the scheme and host by which the client names this server."""
+        host = self.headers.get("host") or own_address(self.scope)
+        return f"{self.scope.get('scheme', 'http')}://{host}"
+
     def query(self) -> dict[str, str]:
         """Return the query's fields; the last value of a repeated name wins."""
         raw: bytes = self.scope.get("query_string", b"")
@@ -190,6 +196,13 @@ def declared_by(headers: Mapping[str, str]) -> int | None:
     declared = headers.get("content-length", "0")
     # Twenty digits are more than any limit.
     return int(declared[:20]) if declared.isascii() and declared.isdigit() else None
+
+
+def own_address(scope: Mapping[str, Any]) -> str:
+    """Return the host and port that a client has reached, for one that does not name them."""
+    host, port = scope.get("server") or ("localhost", None)
+    named = f"[{host}]" if ":" in host else host
+    return f"{named}:{port}" if port else named
 
 
 def dumped(value: object) -> bytes:

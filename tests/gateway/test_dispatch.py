@@ -311,3 +311,20 @@ def test_a_socket_with_a_session_is_refused_under_another_name(
     first = told({**scope_of("GET", "/ws/v1", headers), "type": "websocket"})
 
     assert (first["type"], first["status"]) == ("websocket.http.response.start", 400)
+
+
+@pytest.mark.parametrize("host", ["evil x", 'a"b', "b\xfccher", "a:b", "h/x", "[::1", "x" * 300])
+@pytest.mark.parametrize("path", ["/v3/stream", "/v3/clusters", "/connect/connectors"])
+def test_programs_name_the_server_by_something_that_can_be_its_name(path: str, host: str) -> None:
+    good = {"host": "gw.internal:8082", "authorization": "Bearer x"}
+
+    refused = asyncio.run(asked(DISPATCH, "GET", path, headers={**good, "host": host}))
+    served = asyncio.run(asked(DISPATCH, "GET", path, headers=good))
+    unnamed = asyncio.run(asked(DISPATCH, "GET", path, headers={"authorization": "Bearer x"}))
+
+    assert refused is not None
+    assert (refused.status, refused.json()["error_code"]) == (400, 400)
+    assert "the header Host is" in refused.json()["message"]
+    assert served is not None
+    assert unnamed is not None
+    assert {served.status, unnamed.status} <= {200, 204}

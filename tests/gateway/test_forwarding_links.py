@@ -1,5 +1,6 @@
 """Links behind a proxy that ends TLS: where the client came, and not where the proxy went."""
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,6 +52,23 @@ def test_a_consumer_is_told_to_come_where_the_client_came(door: tuple[WholeDoor,
     made = asked(found, "POST", "/rest/consumers/g", {})
 
     assert made["base_uri"] == f"{base}/rest/consumers/g/instances/{made['instance_id']}"
+
+
+@pytest.mark.parametrize("call", ["GET /v3/clusters", "POST /rest/consumers/g"])
+def test_a_client_that_names_no_host_is_led_to_the_address_that_it_has_reached(
+    door: tuple[WholeDoor, str], call: str
+) -> None:
+    found, _ = door
+    head = (
+        f"{call} HTTP/1.0\r\nAuthorization: Bearer {found.token}\r\nContent-Length: 2\r\n\r\n{{}}"
+    )
+
+    with socket.create_connection(("127.0.0.1", found.port), timeout=60) as link:
+        link.sendall(head.encode())
+        told = b"".join(iter(lambda: link.recv(65_536), b""))
+
+    assert b" 200 " in told.partition(b"\r\n")[0]
+    assert f'"http://127.0.0.1:{found.port}/'.encode() in told
 
 
 def asked(door: WholeDoor, method: str, target: str, body: object = None) -> Any:

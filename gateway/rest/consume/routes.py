@@ -76,10 +76,9 @@ class Room:
         async with self._worker.incoming.whole(call, MAX_BODY_BYTES) as text:
             draft = bodies.draft_of(bodies.body_of(call, text))
         made = await self.instances.create(group, draft, call.caller)
-        host = call.headers.get("host", "localhost")
         before = call.scope["path"].partition("/consumers/")[0]
         base = (
-            f"{call.scope.get('scheme', 'http')}://{host}{before}/consumers/"
+            f"{call.origin}{before}/consumers/"
             f"{quote(group, safe='')}/instances/{quote(made.name, safe='')}"
         )
         await call.answer(200, {"instance_id": made.name, "base_uri": base}, content_type=V2)

@@ -27,7 +27,7 @@ def rendered(value: object, status: int = 200) -> Response:
     answer = Response(value, status=status)
     answer.accepted_renderer = JSONRenderer()
     answer.accepted_media_type = "application/json"
-    answer.renderer_context = {}
+    answer.__dict__["renderer_context"] = {}
     answer.add_post_render_callback(compression.compress)
     answer.render()
     return answer
