@@ -231,6 +231,7 @@ class Worker(models.Model):
     process_id = models.BigIntegerField()
     # The start of the process, in ticks since boot: process ids are reused.
     process_began = models.BigIntegerField(db_default=0)
+    targets = models.TextField(default="", db_default="")  # its SAMSA_CONNECT_TARGETS
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from connectors import framework_keys as keys
-from connectors import models, needed_rights, registry, secret_rights, validation
+from connectors import models, needed_rights, registry, secret_rights, targets, validation
 from connectors.installed_parts import INSTALLED
 from connectors.kept_secrets import filled
 from connectors.references import Allowed
@@ -301,6 +301,7 @@ def judged(
                 **lacking,
                 **refused,
             },
+            target_judge=targets.judge(cluster, can_resolve=is_deep),
             is_deep=is_deep,
         ),
         beyond_rights=tuple(lacking),

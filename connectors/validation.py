@@ -5,11 +5,11 @@ to secrets stay as they are written; only a worker knows their values, so they a
 here.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from connectors import framework_keys as keys
 from connectors import registry
@@ -31,6 +31,8 @@ MAX_NAME_CHARS: Final = 1000
 MAX_HINTS: Final = 20
 OF_CONVERTERS: Final = tuple(f"{prefix}." for prefix in keys.CONVERTERS)
 NOTHING_ALLOWED: Final = Allowed()
+# Returns why connectors may not reach a host, or None.
+Judge: TypeAlias = Callable[[str, int], str | None]
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 # Names of undefined keys to mask: better without need than not at all.
 LOOKS_SECRET: Final = ("password", "secret", "token", "credential", "private.key", "jaas", "apikey")
@@ -95,12 +97,13 @@ def validate(
     components: Components,
     allowed: Allowed = NOTHING_ALLOWED,
     refused: Mapping[str, str] = NOTHING,
+    target_judge: Judge | None = None,
     is_deep: bool = False,
 ) -> Validation:
     """Return the validation of a config.
 
-    `refused` has the caller's errors by key. A deep validation lets a built-in connector query the
-    other side too, which takes up to 5 s.
+    `refused` has the caller's errors by key; without a judge, targets are not looked at. A deep
+    validation lets a built-in connector query the other side too, which takes up to 5 s.
     """
     asked = list(_asked(plugin, config, components))
     kept = {one.key.name: one for one in asked}
@@ -117,6 +120,9 @@ def validate(
     own = {
         one.key.name: parsed[one.key.name] for one in asked if one.is_own and one.key.name in parsed
     }
+    if target_judge is not None:
+        for name, wrong in _bad_targets(asked, own, target_judge):
+            errors[name] = errors[name] or [wrong]
     advice: dict[str, Value] = {}
     if is_deep and _may_ask(plugin, config, errors):
         topics = {keys.TOPICS: parsed[keys.TOPICS]} if keys.TOPICS in parsed else {}
@@ -316,6 +322,24 @@ def _about_parts(
             yield name, wrong
         elif (reason := plugin.refused.get(name)) is not None:
             yield name, f"Configuration {name} is not served by {plugin.name}: {reason}"
+
+
+def _bad_targets(
+    asked: list[Asked], own: Mapping[str, Any], judge: Judge
+) -> Iterator[tuple[str, str]]:
+    """Yield errors of keys that name a server which connectors may not reach."""
+    for one in asked:
+        if one.key.targets is None or one.key.name not in own:
+            continue
+        value = own[one.key.name]
+        try:
+            found = list(one.key.targets(value, own))
+        # Any error of a plugin: the value is wrong, as its check says.
+        except Exception:  # noqa: BLE001, S112
+            continue
+        refusals = (refusal for host, port in found if (refusal := judge(host, port)))
+        for refusal in refusals:
+            yield one.key.name, checks.problem(one.key, value, refusal)
 
 
 def _no_class(name: str, text: str, classes: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -59,6 +59,8 @@ PathsIn: TypeAlias = Callable[[Any], Iterable[str]]
 Span: TypeAlias = tuple[int, int]
 # Returns the secret parts of a value, given the whole config.
 SecretParts: TypeAlias = Callable[[str, Mapping[str, str]], Iterable[Span]]
+# Returns the hosts and ports that a parsed value leads to, given the connector's other values.
+TargetsIn: TypeAlias = Callable[[Any, Mapping[str, Any]], Iterable[tuple[str, int]]]
 # The mask shown instead of a secret.
 MASK: Final = "[hidden]"
 
@@ -148,6 +150,9 @@ class Key:
     is_internal: bool = False
     # Every key whose value is a path has it; `connectors.sdk.home_files` opens the path.
     files: Files | None = None
+    # Every key that names a server has it, so that a config is refused at this key if connectors
+    # may not reach the server; `connectors.sdk.outgoing` decides, here and when a task connects.
+    targets: TargetsIn | None = None
     # The secret parts of a value that is not a PASSWORD; URLs are searched without it.
     secret_parts: SecretParts | None = None
 

@@ -65,9 +65,13 @@ class Rule:
         return self.name in {"*", host} or (self.name[:2] == "*." and host.endswith(self.name[1:]))
 
 
+def setting() -> str:
+    """Return the targets that the administrator of this process allows, as they are written."""
+    return os.environ.get(SETTING, "")
+
+
 def rules() -> tuple[Rule, ...]:
-    """Return the targets that the administrator of this process allows."""
-    return parse_rules(os.environ.get(SETTING, ""))
+    return parse_rules(setting())
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
@@ -87,6 +91,23 @@ def addresses(host: str, port: int, *, allowed: Sequence[Rule] | None = None) ->
     if not open_to_us:
         raise ConfigError(_refusal(name, found[0], port, allowed))
     return tuple(str(address) for address in open_to_us[:MAX_ADDRESSES])
+
+
+def refusal(host: str, port: int, *, allowed: Sequence[Rule], can_resolve: bool) -> str | None:
+    """Return why no address of a host is allowed; None if one is, or if none is known.
+
+    A name is not looked up where a user is still typing it, unless it needs no network.
+    """
+    if not can_resolve and not _is_local(host):
+        return None
+    try:
+        addresses(host, port, allowed=allowed)
+    except ConfigError as error:
+        return str(error)
+    except RetriableError:
+        # A worker may know the name, or the server is not there yet.
+        return None
+    return None
 
 
 def connect(
@@ -142,6 +163,16 @@ def _rule(entry: str) -> Rule:
             f"{SETTING} has the entry {entry!r}: write host, host:port, address or network"
         )
     return Rule(name=host, port=port)
+
+
+def _is_local(host: str) -> bool:
+    """Return whether a host is an address, or a name of this machine."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name == "localhost"
+    return True
 
 
 def _check(name: str, host: str, port: int) -> None:

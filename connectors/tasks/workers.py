@@ -11,6 +11,7 @@ from django.db import transaction
 from connectors.database import CONNECT
 from connectors.models import Worker
 from connectors.runtime.pools import PLAIN
+from connectors.sdk import outgoing
 from connectors.tasks import crashes, database_time, processes
 from connectors.tasks.processes import Process
 
@@ -35,6 +36,7 @@ def register(cluster: str, name: str, process: Process, *, is_new: bool, pool: s
                 "boot_id": processes.boot_id(),
                 "process_id": process.number,
                 "process_began": process.began,
+                "targets": outgoing.setting(),
                 "seen_at": database_time.now(),
             },
         )

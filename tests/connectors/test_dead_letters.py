@@ -87,7 +87,7 @@ def test_older_letters_are_on_the_next_page_and_none_is_left_out(wire: FakeWire)
 
 
 def test_passwords_of_the_connector_stand_in_no_letter(wire: FakeWire) -> None:
-    config = SINK | {"connector.class": "samsa.http.sink", "http.url": "http://127.0.0.1/"}
+    config = SINK | {"connector.class": "samsa.http.sink", "http.url": "http://192.88.98.1/"}
     config |= {"http.authorization.type": "static", "http.headers.authorization": "hunter22"}
     services.put_config(ANN, C, "c", config)
     bury(wire, b"a", exception_message="no hunter22", exception_stacktrace="at hunter22")

@@ -26,7 +26,7 @@ SOURCE = {"connector.class": "Lines", "topic": "t", "connection.password": "s3cr
 SINK = {"connector.class": "samsa.test.blackhole", "topics": "a,b"}
 CAPTURE = {
     "connector.class": "samsa.postgres.capture",
-    "database.hostname": "192.0.2.1",
+    "database.hostname": "db.invalid",
     "database.user": "u",
     "database.dbname": "shop",
     "topic.prefix": "shop",

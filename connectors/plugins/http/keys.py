@@ -55,6 +55,13 @@ def _check_url(value: Any) -> str | None:
     return None
 
 
+def _targets(value: str | None, _values: Mapping[str, Any]) -> list[tuple[str, int]]:
+    if not value:
+        return []
+    origin = addresses.parse(value).origin
+    return [(origin.host, origin.port)]
+
+
 def _check_headers(value: Any) -> str | None:
     if not isinstance(value, list):
         return None
@@ -82,9 +89,17 @@ DEFINITION: Final = Definition(
             "${offset} may be used in path and query.",
             "Server",
             check=_check_url,
+            targets=_targets,
             importance=Importance.HIGH,
         ),
-        _key(OTHER_URL, Kind.STRING, f"The same as {URL}.", "Server", check=_check_url),
+        _key(
+            OTHER_URL,
+            Kind.STRING,
+            f"The same as {URL}.",
+            "Server",
+            check=_check_url,
+            targets=_targets,
+        ),
         _key(
             "request.method",
             Kind.STRING,

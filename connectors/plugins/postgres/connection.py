@@ -77,6 +77,7 @@ def keys() -> tuple[Key, ...]:
             default=REQUIRED,
             importance=Importance.HIGH,
             check=addresses.problem,
+            targets=_targets,
         ),
         _key(
             USER, Kind.STRING, "The role to log in as.", importance=Importance.HIGH, check=non_empty
@@ -111,6 +112,11 @@ def keys() -> tuple[Key, ...]:
             check=in_range(100, 30_000),
         ),
     )
+
+
+def _targets(value: str, _values: Mapping[str, Any]) -> list[tuple[str, int]]:
+    address = addresses.parse_address(value)
+    return [(address.host, address.port)]
 
 
 def connected(context: Context, parsed: Parsed) -> "psycopg.Connection[Any]":

@@ -73,6 +73,14 @@ def _required(name: str, kind: Kind, doc: str, group: str, check: Check) -> Key:
     return Key(name=name, kind=kind, doc=doc, group=group, check=check, importance=Importance.HIGH)
 
 
+def _targets(value: str | None, values: Mapping[str, Any]) -> list[tuple[str, int]]:
+    if not value:
+        return []
+    origin, _ = split(value)
+    is_path_style = values["s3.path.style.access.enabled"]
+    return [(origin.host if is_path_style else f"{values[BUCKET]}.{origin.host}", origin.port)]
+
+
 def _check_url(value: Any) -> str | None:
     if not value:
         return None
@@ -145,6 +153,7 @@ KEYS: Final = (
         "is given. It must honour If-None-Match on writes, or files may come twice.",
         "Bucket",
         check=_check_url,
+        targets=_targets,
     ),
     _key(
         "s3.path.style.access.enabled",

@@ -201,6 +201,7 @@ def _where_keys() -> tuple[Key, ...]:
             WHERE,
             importance=high,
             check=non_empty,
+            targets=lambda host, values: [(host, values[PORT])],
         ),
         _key(PORT, Kind.INT, 5432, "Its port.", WHERE, importance=high, check=in_range(1, 65535)),
         _key(
