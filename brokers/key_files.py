@@ -66,7 +66,7 @@ def read_keys(path: Path) -> tuple[str, ...]:
         text = file.read(MAX_FILE_BYTES + 1)
     keys = text.split()
     if len(keys) > MAX_KEYS or len(text) > MAX_FILE_BYTES or not text.isascii():
-        raise ValueError(f"{path} is no file of at most {MAX_KEYS} keys")
+        raise ValueError(f"{path} is not a file of at most {MAX_KEYS} keys")
     return tuple(key.decode("ascii") for key in keys)
 
 

@@ -122,14 +122,14 @@ def _text_of(path: Path) -> str:
     with os.fdopen(handle, "rb") as file:
         # A pipe or a device could block the worker, or be endless.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(0, f"it has more than {MAX_FILE_BYTES} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise OSError(0, "it is no text in UTF-8") from None
+        raise OSError(0, "it is not UTF-8 text") from None
 
 
 def properties(text: str) -> dict[str, str]:

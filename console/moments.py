@@ -192,7 +192,7 @@ def _moments(naive: datetime, zone: tzinfo) -> tuple[datetime, ...]:
 
 
 def _wrong(text: str) -> NotAMoment:
-    return NotAMoment(f"{text[:60]!r} is no time" if text.strip() else "no time is given")
+    return NotAMoment(f"{text[:60]!r} is not a time" if text.strip() else "no time is given")
 
 
 def _unclear(text: str, found: _Read) -> NotAMoment:

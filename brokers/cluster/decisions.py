@@ -480,7 +480,7 @@ def _broker_id(name: str) -> int:
     # An int32 has at most ten digits; longer names are not parsed.
     if not (name.isascii() and name.isdigit() and len(name) <= 10):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"{name[:_SHOWN]!r} is no broker id, a whole number"
+            ErrorCode.INVALID_REQUEST, f"{name[:_SHOWN]!r} is not a broker id, a whole number"
         )
     return int(name)
 

@@ -47,7 +47,7 @@ class _Arrival:
         self.future = future
 
     def grew(self, size: int) -> None:
-        assert size > 0, f"{size} bytes are no news"
+        assert size > 0, f"{size} more bytes were loaded"
         self._end()
 
     def changed(self) -> None:

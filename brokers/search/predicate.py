@@ -91,8 +91,8 @@ class _Compiler:
         if kind in _SIMPLE:
             return _SIMPLE[kind](told)
         raise ValueError(
-            f"{kind!r} is no condition; use all, any, not, contains, key, value, header, timestamp "
-            "or json"
+            f"{kind!r} is not a condition; use all, any, not, contains, key, value, header, "
+            "timestamp or json"
         )
 
     def _joined(self, kind: str, told: Json, depth: int) -> Condition:
@@ -280,7 +280,7 @@ def _parsed(data: bytes | None) -> Json:
 
 def _only_item(tree: Json) -> tuple[str, Json]:
     if not isinstance(tree, dict) or len(tree) != 1:
-        raise ValueError(f"{_shown(tree)} is no condition: an object with one field, its kind")
+        raise ValueError(f"{_shown(tree)} is not a condition: an object with one field, its kind")
     return next(iter(tree.items()))
 
 

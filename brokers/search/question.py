@@ -88,12 +88,12 @@ def question_of(body: bytes) -> Question:
     try:
         told = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the question is no JSON: {error}") from None
+        raise ValueError(f"the question is not JSON: {error}") from None
     if not isinstance(told, dict):
         raise ValueError("the question is a JSON object")  # noqa: TRY004 - of who asks
     unknown = [name for name in told if name not in _FIELDS]
     if unknown:
-        raise ValueError(f"{unknown[0][:100]!r} is no field of a question: {', '.join(_FIELDS)}")
+        raise ValueError(f"{unknown[0][:100]!r} is not a field of a question: {', '.join(_FIELDS)}")
     topic = told.get("topic")
     if not isinstance(topic, str) or not topic:
         raise ValueError(f"'topic' is {str(topic)[:100]!r}; name the topic to search")

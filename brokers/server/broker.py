@@ -267,7 +267,7 @@ class Broker:
 
     def _housekeeping(self) -> Housekeeping:
         check_ms = broker_configs.told(self.config.defaults, broker_configs.RETENTION_CHECK_MS)
-        assert isinstance(check_ms, int), f"{check_ms!r} is no number of milliseconds"
+        assert isinstance(check_ms, int), f"{check_ms!r} is not a number of milliseconds"
         intervals = Intervals(retention=check_ms / 1000)
         return Housekeeping(self.replicas, clock=self._clock, intervals=intervals)
 
@@ -565,7 +565,7 @@ async def _cancelled(*tasks: "asyncio.Task[None]") -> None:
 
 def _backoff_seconds(config: BrokerConfig) -> float:
     backoff_ms = broker_configs.told(config.defaults, broker_configs.CLEANER_BACKOFF_MS)
-    assert isinstance(backoff_ms, int), f"{backoff_ms!r} is no number of milliseconds"
+    assert isinstance(backoff_ms, int), f"{backoff_ms!r} is not a number of milliseconds"
     return backoff_ms / 1000
 
 

@@ -106,10 +106,10 @@ def _read_into(
         name = interest.name
         try:
             if has_ids:
-                assert isinstance(name, bytes), f"{name!r} is no topic id"
+                assert isinstance(name, bytes), f"{name!r} is not a topic id"
                 partition = replicas.leader_by_id(name, wanted.partition)
             else:
-                assert isinstance(name, str), f"{name!r} is no topic name"
+                assert isinstance(name, str), f"{name!r} is not a topic name"
                 partition = replicas.leader(name, wanted.partition)
             if wanted.current_leader_epoch != partition.leader_epoch:
                 partition.check_epoch(wanted.current_leader_epoch)

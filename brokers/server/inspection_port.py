@@ -225,7 +225,7 @@ class InspectionPort:
         try:
             parts = urlsplit(target)
         except ValueError:
-            return _refusal(400, f"{target!r} is no address of a page")
+            return _refusal(400, f"{target!r} is not the address of a page")
         page = self._pages.get(parts.path)
         if parts.path == SEARCH.decode():
             return _refusal(405, "a search is asked for by POST, with a question in JSON")
@@ -258,7 +258,7 @@ class InspectionPort:
     async def _steps(self, query: dict[str, list[str]]) -> Page:
         since = query.get("since", ["0"])[-1]
         if not since.isdecimal() or len(since) > 18:
-            return _refusal(400, f"since={since!r} is no number of a step")
+            return _refusal(400, f"since={since!r} is not the number of a step")
         return 200, _JSON, await self._feed.read(query.get("run", [""])[-1], int(since))
 
     async def _times(self, query: dict[str, list[str]]) -> Page:

@@ -60,7 +60,7 @@ def _place(text: str) -> Place:
     index, _, offset = rest.partition(":")
     is_sound = _is_number(index, _MAX_INDEX_DIGITS) and _is_number(offset, _MAX_OFFSET_DIGITS)
     if not topic or not is_sound:
-        raise ValueError(f"at={text!r} is no place; write topic:index:offset")
+        raise ValueError(f"at={text!r} is not a place; write topic:index:offset")
     return topic, int(index), int(offset)
 
 

@@ -205,7 +205,7 @@ class Listener:
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
         except OSError as error:
-            raise BindFailed(f"{host!r} is no address of this machine: {error}") from error
+            raise BindFailed(f"{host!r} is not an address of this machine: {error}") from error
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

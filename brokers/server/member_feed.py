@@ -164,7 +164,7 @@ class MemberFeed:
             decoded = decode_assignment(source) if source else None
             named = {} if decoded is None else decoded.partitions
             return tuple((topic, tuple(sorted(indexes))) for topic, indexes in named.items())
-        assert isinstance(source, tuple), f"{source!r} is no assignment"
+        assert isinstance(source, tuple), f"{source!r} is not an assignment"
         owned = []
         left = MAX_OWNED_BY_ONE
         for topic_id, indexes in source:

@@ -121,7 +121,7 @@ def _fields(data: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(data)
     except ValueError as error:
-        raise CleaningFailed("the message", f"it is no JSON: {error}") from error
+        raise CleaningFailed("the message", f"it is not JSON: {error}") from error
     if not isinstance(fields, Mapping):
         raise CleaningFailed("the message", f"it is {type(fields).__name__}, not an object")
     return dict(fields)

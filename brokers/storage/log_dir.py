@@ -117,7 +117,7 @@ class LogDir:
     def load(self, folder: str) -> PartitionLog | None:
         """Open one of `folders`, with recovery if needed; None if it failed."""
         parsed = names.parse_partition_folder(folder)
-        assert parsed is not None, f"{folder} is no partition folder"
+        assert parsed is not None, f"{folder} is not a partition folder"
         partition = (parsed.topic, parsed.partition)
         del self._unloaded[folder]
         try:

@@ -54,8 +54,8 @@ def read_partition_metadata(files: Files, folder: str) -> bytes | None:
     except FileNotFoundError:
         return None
     if len(lines) != 2 or lines[0] != _VERSION_LINE or not lines[1].startswith(_ID_PREFIX):
-        raise StorageCorrupt(path, 0, f"{lines[:2]!r} is no version and topic id")
+        raise StorageCorrupt(path, 0, f"{lines[:2]!r} is not a version and topic id")
     topic_id = decode_id(lines[1].removeprefix(_ID_PREFIX))
     if topic_id is None or topic_id == _NO_TOPIC:
-        raise StorageCorrupt(path, len(lines[0]) + 1, f"{lines[1][:80]!r} is no topic id")
+        raise StorageCorrupt(path, len(lines[0]) + 1, f"{lines[1][:80]!r} is not a topic id")
     return topic_id

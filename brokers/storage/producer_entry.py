@@ -158,7 +158,7 @@ def encode_snapshot(producers: Mapping[int, Producer]) -> bytes:
 def decode_snapshot(data: bytes, path: str) -> dict[int, Producer]:
     """Return the producers of a snapshot; StorageCorrupt if it is damaged."""
     if len(data) < _HEADER.size:
-        raise StorageCorrupt(path, len(data), f"{len(data)} bytes are no snapshot")
+        raise StorageCorrupt(path, len(data), f"{len(data)} bytes are not a snapshot")
     version, crc, count = _HEADER.unpack_from(data)
     if version != _SNAPSHOT_VERSION:
         raise StorageCorrupt(path, 0, f"version is {version}, only {_SNAPSHOT_VERSION} is known")
@@ -172,7 +172,7 @@ def decode_snapshot(data: bytes, path: str) -> dict[int, Producer]:
         producer_id, *values = _ENTRY.unpack_from(data, position)
         producer = _restore(*values)
         if producer is None or producer_id < 0:
-            raise StorageCorrupt(path, position, f"{producer_id}: {values} is no producer")
+            raise StorageCorrupt(path, position, f"{producer_id}: {values} is not a producer")
         producers[producer_id] = producer
     return producers
 

@@ -60,7 +60,7 @@ def read_highest(files: Files, path: str) -> int:
     number, _, checksum = lines[0].partition(" ") if len(lines) == 1 else ("", "", "")
     highest = decode_number(number, MAX_INT64)
     if highest is None or checksum != _checksum(number):
-        raise StorageCorrupt(path, 0, f"{data[:80]!r} is no producer id with its checksum")
+        raise StorageCorrupt(path, 0, f"{data[:80]!r} is not a producer id with its checksum")
     return highest
 
 

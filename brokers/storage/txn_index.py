@@ -100,7 +100,7 @@ class TxnIndex:
     def check(self, base_offset: int, end_offset: int) -> None:
         """Raise StorageCorrupt unless the file can belong to a segment of these offsets."""
         if self.size_bytes % ENTRY_SIZE:
-            reason = f"{self._size} bytes are no multiple of {ENTRY_SIZE}"
+            reason = f"{self._size} bytes are not a multiple of {ENTRY_SIZE}"
             raise StorageCorrupt(self.path, self._size, reason)
         before = -1
         for number, txn in enumerate(self.entries()):

@@ -46,5 +46,5 @@ def read(home: Path) -> dict[int, BrokerEnd]:
 def _end(entry: Mapping[str, object]) -> BrokerEnd:
     how, at_ms, times = entry["how"], entry["at_ms"], entry["times"]
     if not isinstance(how, str) or type(at_ms) is not int or type(times) is not int:
-        raise TypeError(f"{entry!r} is no end")
+        raise TypeError(f"{entry!r} is not an end")
     return BrokerEnd(how=how[:MAX_HOW], at_ms=at_ms, times=times)

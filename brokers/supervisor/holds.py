@@ -80,7 +80,7 @@ def _hold(entry: Mapping[str, object]) -> Hold:
     # Files of earlier releases have only brokers that were stopped.
     is_stopped = entry.get("is_stopped", True)
     if not isinstance(by, str) or type(at_ms) is not int or type(broker_id) is not int:
-        raise TypeError(f"{entry!r} is no hold")
+        raise TypeError(f"{entry!r} is not a hold")
     if not isinstance(is_stopped, bool):
-        raise TypeError(f"{entry!r} is no hold")
+        raise TypeError(f"{entry!r} is not a hold")
     return Hold(by=by[:MAX_NAME], at_ms=at_ms, broker_id=broker_id, is_stopped=is_stopped)

@@ -49,7 +49,7 @@ def bound(host: str, port: int, purpose: str, option: str) -> socket.socket:
         )[0]
     except OSError as error:
         raise StartRefused(
-            f"--bind {host} is no address of this machine ({error.strerror})"
+            f"--bind {host} is not an address of this machine ({error.strerror})"
         ) from error
     listener = socket.socket(family, kind, protocol)
     try:
@@ -78,7 +78,7 @@ def why_not(error: OSError, host: str, port: int, purpose: str, option: str) -> 
                 f" give another {option} above 1023"
             )
         case errno.EADDRNOTAVAIL:
-            return f"--bind {host} is no address of this machine: give one of its own"
+            return f"--bind {host} is not an address of this machine: give one of its own"
     return f"{purpose} cannot listen on {where}: {os.strerror(error.errno or 0)}"
 
 

@@ -63,7 +63,7 @@ def split(url: str) -> tuple[Origin, str]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"{url[:200]!r} is no URL: {error}") from None
+        raise ConfigError(f"{url[:200]!r} is not a URL: {error}") from None
     if wrong := _problem(url, parts):
         raise ConfigError(wrong)
     assert parts.hostname is not None
@@ -96,7 +96,7 @@ def trust(certificates: str = "") -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=certificates or None)
     except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"the certificates are no PEM: {error}") from error
+        raise ConfigError(f"the certificates are not PEM: {error}") from error
 
 
 class Connection:

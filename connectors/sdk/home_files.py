@@ -65,9 +65,7 @@ def parts_of(text: str) -> tuple[str, ...]:
         if part.startswith("."):
             raise ConfigError(f"{text} has the part {part!r}: parts begin with no dot")
         if "\0" in part or len(part.encode(errors="replace")) > MAX_NAME_BYTES:
-            raise ConfigError(
-                f"{part[:80]!r} is no name of a file of at most {MAX_NAME_BYTES} bytes"
-            )
+            raise ConfigError(f"{part[:80]!r} is not a file name of at most {MAX_NAME_BYTES} bytes")
         if part in RESERVED:
             raise ConfigError(f"{text} has the part {part}, {RESERVED[part]}: give another name")
     if parts[0] == CATALOG or parts[0].startswith(f"{CATALOG}-"):
@@ -121,7 +119,7 @@ def open_file(name: str, folder: int, flags: int) -> int:
         raise _failure(name, error) from error
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise ConfigError(f"{name} is no plain file")
+        raise ConfigError(f"{name} is not a plain file")
     return opened
 
 
@@ -143,7 +141,7 @@ def _failure(name: str, error: OSError) -> ConnectorError:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return ConfigError(f"{name} is a symbolic link or no folder: neither is followed")
     if error.errno in (errno.EISDIR, errno.ENXIO):
-        return ConfigError(f"{name} is no plain file")
+        return ConfigError(f"{name} is not a plain file")
     if error.errno == errno.EACCES:
         return ConfigError(f"{name} cannot be opened by the worker's user: {error.strerror}")
     return RetriableError(f"{name} cannot be opened: {error.strerror}")

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
             return base64.b64encode(value).decode("ascii")
         case Decimal():
             if not value.is_finite():
-                raise TypeError(f"{value} is no number")
+                raise TypeError(f"{value} is not a number")
             return base64.b64encode(unscaled(value)).decode("ascii")
         # A time with a date is also a date, so it comes first.
         case datetime.datetime():

@@ -183,9 +183,7 @@ def _check(name: str, host: str, port: int) -> None:
     except ValueError:
         if len(name) > MAX_HOST_CHARS or HOST.fullmatch(name) is None:
             shown = host[:MAX_HOST_CHARS]
-            raise ConfigError(
-                f"{shown!r} is no name of a host; write a name or an address"
-            ) from None
+            raise ConfigError(f"{shown!r} is not a host name; write a name or an address") from None
 
 
 def _resolve(name: str, port: int) -> list[Address]:

@@ -31,4 +31,4 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no type of JSON")
+    raise TypeError(f"{type(value).__name__} is not a JSON type")

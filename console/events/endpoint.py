@@ -109,7 +109,7 @@ def wanted_topics(scope: Scope) -> list[str]:
         raise Refused(400, f"{len(found)} topics asked for; 1 to {MAX_TOPICS_PER_STREAM} can be")
     for topic in found:
         if not is_topic(topic):
-            raise Refused(400, f"{topic[:64]!r} is no topic of {', '.join(KINDS)}:NAME")
+            raise Refused(400, f"{topic[:64]!r} is not a topic of {', '.join(KINDS)}:NAME")
     return found
 
 

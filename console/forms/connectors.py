@@ -95,7 +95,7 @@ def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
         raise Unreadable("a number in it is too long, or it is nested too deeply.") from None
     listed = found.get("offsets") if isinstance(found, dict) else None
     if not isinstance(listed, list):
-        raise Unreadable('it is no list of offsets: give {"offsets": [\u2026]}.')
+        raise Unreadable('it is not a list of offsets: give {"offsets": [\u2026]}.')
     pairs = []
     for number, one in enumerate(listed, 1):
         place = one.get("partition") if isinstance(one, dict) else None
@@ -131,7 +131,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise Unreadable(f"{word} is no value of JSON: put it into quotes.")
+    raise Unreadable(f"{word} is not a JSON value: put it into quotes.")
 
 
 def _text(key: str, value: object) -> str:

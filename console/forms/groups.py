@@ -214,7 +214,7 @@ class ResetForm(forms.Form):
             return parse_csv(content.decode("utf-8-sig"), self._group)
         except UnicodeDecodeError as error:
             raise forms.ValidationError(
-                {"file": f"The file is no text in UTF-8: {error.reason}."}
+                {"file": f"The file is not UTF-8 text: {error.reason}."}
             ) from None
         except PlanError as error:
             raise forms.ValidationError({"file": f"The file cannot be used: {error}."}) from None

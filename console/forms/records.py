@@ -186,8 +186,8 @@ def _partition(text: str, partitions: int) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) >= partitions:
         raise NotTyped(
-            f"{text[:60]!r} is no partition of this topic: give 0 to {partitions - 1}, or nothing "
-            "to let the key decide"
+            f"{text[:60]!r} is not a partition of this topic: give 0 to {partitions - 1}, or "
+            "nothing to let the key decide"
         )
     return int(text)
 
@@ -198,7 +198,7 @@ def _timestamp(text: str) -> int | None:
     if text.isascii() and text.isdecimal() and len(text) <= 19:
         # A client takes 0 for "now".
         if not 1 <= int(text) <= MAX_INT64:
-            raise NotTyped(f"{text} ms is no time that can be sent: give 1 to {MAX_INT64}")
+            raise NotTyped(f"{text} ms is not a time that can be sent: give 1 to {MAX_INT64}")
         return int(text)
     try:
         zone, now = timezone.get_current_timezone(), timezone.now()

@@ -95,8 +95,8 @@ class NewTopicForm(forms.Form):
             rate = -1.0
         if not 0 < rate <= MAX_RATE_MIB:
             raise forms.ValidationError(
-                f"“{text[:SHOWN]}” is no rate: give MiB a second, above 0 and up to"
-                f" {MAX_RATE_MIB:,}, or leave it empty."
+                f"“{text[:SHOWN]}” is not a rate: give MiB a second, above 0 and up to "
+                f"{MAX_RATE_MIB:,}, or leave it empty."
             )
         return rate * MIB
 
@@ -131,8 +131,8 @@ class NewTopicForm(forms.Form):
         is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS + 1
         if not is_number or not 0 < int(text) <= most:
             raise forms.ValidationError(
-                f"“{text[:SHOWN]}” is no number of {field}: give 1 to {most:,}, or leave it empty"
-                " for the cluster's default."
+                f"“{text[:SHOWN]}” is not a number of {field}: give 1 to {most:,}, or leave it "
+                "empty for the cluster's default."
             )
         return int(text)
 
@@ -144,8 +144,8 @@ def growth(typed: str, *, there: int) -> tuple[int, str]:
     if there < count <= MAX_PARTITIONS_PER_TOPIC:
         return count, ""
     return 0, (
-        f"“{typed[:SHOWN]}” is no number of partitions to grow to: give {there + 1:,} to"
-        f" {MAX_PARTITIONS_PER_TOPIC:,}, which is how many there will be in all."
+        f"“{typed[:SHOWN]}” is not a possible number of partitions: give {there + 1:,} to "
+        f"{MAX_PARTITIONS_PER_TOPIC:,}, which is how many there will be in all."
     )
 
 

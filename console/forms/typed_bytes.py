@@ -42,7 +42,7 @@ def read(kind: str, typed: str, *, has_crlf: bool = False) -> bytes | None:
     if kind == BASE64:
         return _base64(typed)
     if kind not in {TEXT, JSON}:
-        raise NotTyped(f"{_shown(kind)} is no form: choose one of {', '.join(KINDS)}")
+        raise NotTyped(f"{_shown(kind)} is not a form: choose one of {', '.join(KINDS)}")
     text = typed if has_crlf else typed.replace("\r\n", "\n")
     if kind == JSON:
         _check_json(text)
@@ -76,7 +76,7 @@ def typed(data: bytes | None, *, is_line: bool = False) -> tuple[str, str]:
 def _hex(typed: str) -> bytes:
     digits = "".join(typed.split())
     if wrong := re.search(r"[^0-9a-fA-F]", digits):
-        raise NotTyped(f"{wrong[0]!r} is no hexadecimal digit: type 0-9 and a-f, as 00 ff 1a")
+        raise NotTyped(f"{wrong[0]!r} is not a hexadecimal digit: type 0-9 and a-f, as 00 ff 1a")
     if len(digits) % 2:
         raise NotTyped(f"{len(digits)} digits are half a byte too many: each byte is two digits")
     return bytes.fromhex(digits)
@@ -86,9 +86,9 @@ def _base64(typed: str) -> bytes:
     try:
         return b64decode("".join(typed.split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise NotTyped(f"it is no base64: {error}; check that nothing is missing at its end") from (
-            None
-        )
+        raise NotTyped(
+            f"it is not base64: {error}; check that nothing is missing at its end"
+        ) from (None)
 
 
 def _check_json(text: str) -> None:
@@ -96,11 +96,11 @@ def _check_json(text: str) -> None:
         json.loads(text, parse_int=_nothing, parse_float=_nothing, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise NotTyped(
-            f"it is no JSON: {error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, "
+            f"it is not JSON: {error.msg[:1].lower()}{error.msg[1:]} in line {error.lineno}, "
             f"column {error.colno}: correct it, or choose text"
         ) from None
     except ValueError as error:
-        raise NotTyped(f"it is no JSON: {error}: correct it, or choose text") from None
+        raise NotTyped(f"it is not JSON: {error}: correct it, or choose text") from None
     except RecursionError:
         raise NotTyped("it is nested too deep to be checked: choose text") from None
 

@@ -44,8 +44,8 @@ def open_seal(text: str, *, holder: str) -> GroupPlan:
         return _plan(signing.loads(text, salt=_salt(holder), max_age=MAX_AGE_S))
     except signing.BadSignature as error:
         raise BadSeal(
-            f"this is no plan that was shown here within the last {MAX_AGE_S // 60} minutes:"
-            " preview the change again, then apply it"
+            f"this is not a plan that was shown here within the last {MAX_AGE_S // 60} minutes: "
+            "preview the change again, then apply it"
         ) from error
 
 

@@ -181,11 +181,11 @@ class _Parser:
         told = self._take()
         if head == "partition":
             if not NUMBER.fullmatch(told.text):
-                raise _wrong(told, "is no partition", "give its number, as partition = 3")
+                raise _wrong(told, "is not a partition", "give its number, as partition = 3")
             tree = {"partition": {"op": SIGNS[sign], "value": int(told.text)}}
             return Node(tree, f"partition {sign} {int(told.text)}")
         if told.kind is Kind.END:
-            raise _wrong(told, "is no time", "give a date, as timestamp >= 2026-01-31T12:00:00")
+            raise _wrong(told, "is not a time", "give a date, as timestamp >= 2026-01-31T12:00:00")
         try:
             time_ms = time_of(told.text, zone=self._zone, now=self._now)
         except BadQuestion as bad:
@@ -215,7 +215,7 @@ class _Parser:
             return rest[1:]
         named = token if rest else self._take()
         if rest or named.kind not in {Kind.WORD, Kind.STRING}:
-            raise _wrong(named, "is no name of a header", 'write header trace = "x"')
+            raise _wrong(named, "is not a header name", 'write header trace = "x"')
         return named.text
 
     def _side(self, token: Token, side: str) -> Node:
@@ -243,7 +243,7 @@ class _Parser:
         if self._here.kind is not Kind.SIGN:
             raise _wrong(
                 self._here,
-                f"is no way to compare {token.text[:40]}",
+                f"cannot compare {token.text[:40]}",
                 "use = != < <= > >=, contains, icontains or exists",
             )
         return self._take().text
@@ -251,7 +251,7 @@ class _Parser:
     def _text(self) -> str:
         told = self._take()
         if told.kind not in {Kind.WORD, Kind.STRING} or not told.text:
-            raise _wrong(told, "is no text to look for", 'write it in quotes, as "refused"')
+            raise _wrong(told, "is not a text to search for", 'write it in quotes, as "refused"')
         return _checked(told)
 
 
@@ -287,7 +287,7 @@ def _compared(token: Token, side: str, path: list[str | int], sign: str, told: T
     if is_whole or (side == "key" and not path and op in {"==", "!="}):
         if op not in {"==", "!="}:
             raise _wrong(
-                told, "is no number", f"compare a part of it, as {side}.price > 100, or use ="
+                told, "is not a number", f"compare a part of it, as {side}.price > 100, or use ="
             )
         # A number may be the text of a key.
         tree: Tree = {side: None if value is None else {"text": _checked(told)}}
@@ -305,7 +305,7 @@ def _path(token: Token, start: int) -> list[str | int]:
         step = STEP.match(token.text, position)
         if step is None or len(path) == MAX_STEPS:
             raise BadQuestion(
-                f"{token.text[:60]!r} is no path from character {position + 1} on",
+                f"{token.text[:60]!r} is not a path from character {position + 1} on",
                 'write value.order.items[0].sku, or value["strange name"]; '
                 f"{MAX_STEPS} steps at most",
                 position=token.position + position,

@@ -147,7 +147,7 @@ def _nothing(_digits: str) -> None:
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _text(data: bytes, most: int) -> Shown:

@@ -88,7 +88,7 @@ class Pages:
             return refusal(503, sources.not_ready)
         since = query.get("since", "0")
         if not since.isdecimal() or len(since) > 18:
-            return refusal(400, f"since={since!r} is no number of a step")
+            return refusal(400, f"since={since!r} is not the number of a step")
         collector = sources.collector
         head = {
             "format": FORMAT,
@@ -127,7 +127,7 @@ class Pages:
     async def _broker(self, query: Query) -> Answer:
         written = query.get("id", "")
         if not written.isdecimal() or len(written) > 10:
-            return refusal(400, f"id={written!r} is no broker id")
+            return refusal(400, f"id={written!r} is not a broker id")
         detail = self._sources.collector.broker_detail(int(written))
         return self._detail(detail, f"the cluster has no broker {written}")
 
@@ -213,7 +213,7 @@ def _number(query: Query, name: str, default: int) -> int:
     if written is None:
         return default
     if not written.isdecimal() or len(written) > 12:
-        raise ValueError(f"{name}={written!r} is no whole number")
+        raise ValueError(f"{name}={written!r} is not a whole number")
     return int(written)
 
 

@@ -108,7 +108,7 @@ class Server:
             parts = urlsplit(target)
             query = dict(parse_qsl(parts.query, max_num_fields=MAX_FIELDS))
         except ValueError:
-            return refusal(400, f"{target[:200]!r} is no address of a page")
+            return refusal(400, f"{target[:200]!r} is not the address of a page")
         if request.method != b"GET":
             return refusal(405, f"{request.method.decode('ascii', 'replace')} is not served")
         if keys is not None and parts.path != "/health" and not _shows_key(request, keys()):

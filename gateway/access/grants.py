@@ -77,7 +77,7 @@ def check(grant: Grant) -> None:
     """Raise BadGrant for a grant that could never allow anything, or reads as another one."""
     cluster, pattern = grant.cluster, grant.pattern
     if not cluster or len(cluster) > MAX_CLUSTER_CHARS or (ANY in cluster and cluster != ANY):
-        raise BadGrant(f"“{cluster[:60]}” is no cluster: give the id of one, or * for all")
+        raise BadGrant(f"“{cluster[:60]}” is not a cluster: give the id of one, or * for all")
     if not pattern or len(pattern) > MAX_PATTERN_CHARS:
         raise BadGrant(
             f"the pattern has {len(pattern)} characters: give 1 to {MAX_PATTERN_CHARS}, or * for"
@@ -85,8 +85,8 @@ def check(grant: Grant) -> None:
         )
     if ANY in pattern[:-1] or CONTROL.search(pattern):
         raise BadGrant(
-            f"“{CONTROL.sub('?', pattern)[:60]}” is no pattern: give a whole name, or a prefix with"
-            " one * behind it"
+            f"“{CONTROL.sub('?', pattern)[:60]}” is not a pattern: give a whole name, or a prefix "
+            "with one * behind it"
         )
     if grant.kind in {None, Kind.CLUSTER, Kind.CONSOLE} and pattern != ANY:
         raise BadGrant(

@@ -127,8 +127,8 @@ def _revoke(token: models.Token, actor: Actor) -> str:
 def _check_name(name: str) -> None:
     if len(name) > MAX_TOKEN_NAME_CHARS or not NAME.fullmatch(name):
         raise Refused(
-            f"“{name[:MAX_TOKEN_NAME_CHARS]}” is no name of a token: give 1 to"
-            f" {MAX_TOKEN_NAME_CHARS} letters, digits, dots, underscores and hyphens"
+            f"“{name[:MAX_TOKEN_NAME_CHARS]}” is not a token name: give 1 to "
+            f"{MAX_TOKEN_NAME_CHARS} letters, digits, dots, underscores and hyphens"
         )
 
 

@@ -36,7 +36,7 @@ def new(random: bytes | None = None) -> str:
 def check(text: str) -> None:
     """Raise BadToken for a text that was cut or mistyped, or is no token."""
     if not text.startswith(PREFIX):
-        raise BadToken(f"this is no token of Samsa: one begins with {PREFIX}")
+        raise BadToken(f"this is not a token of Samsa: one begins with {PREFIX}")
     if len(text) != CHARS:
         raise BadToken(f"the token has {len(text)} characters of {CHARS}: copy all of it")
     if not FORM.fullmatch(text):

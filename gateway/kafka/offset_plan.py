@@ -158,7 +158,7 @@ def parse_duration(text: str) -> int:
     parts = ("days", "hours", "minutes", "seconds")
     # "P", or a trailing "T", matches the expression without any value.
     if not found or not any(found[part] for part in parts) or found["clock"] in {"T", "t"}:
-        raise PlanError(f"{text!r} is no duration: give P7D, PT30M or P1DT2H")
+        raise PlanError(f"{text!r} is not a duration: give P7D, PT30M or P1DT2H")
     days, hours, minutes, seconds = (int(found[part] or 0) for part in parts)
     thousandths = int((found["fraction"] or "").ljust(3, "0")[:3])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + thousandths
@@ -170,7 +170,8 @@ def parse_datetime(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise PlanError(
-            f"{text!r} is no date: give 2026-01-31T12:00:00, with Z or +01:00 behind it or in UTC"
+            f"{text!r} is not a date: give 2026-01-31T12:00:00, with Z or +01:00 behind it or in "
+            "UTC"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -232,9 +233,9 @@ def _take_row(offsets: dict[Place, int], row: list[str], line: int, group: str) 
         )
     *groups, topic, partition, offset = row
     if not topic or not _is_number(partition, MAX_PARTITION):
-        raise PlanError(f"line {line}: {topic!r},{partition!r} is no topic with a partition")
+        raise PlanError(f"line {line}: {topic!r},{partition!r} is not a topic with a partition")
     if not _is_number(offset, MAX_OFFSET):
-        raise PlanError(f"line {line}: {offset!r} is no offset")
+        raise PlanError(f"line {line}: {offset!r} is not an offset")
     if groups and groups != [group]:
         return
     place = Place(topic=topic, partition=int(partition))

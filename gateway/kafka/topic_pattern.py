@@ -38,8 +38,8 @@ class TopicPattern:
             self._compiled = re2.compile(text, options)
         except (re2.error, UnicodeEncodeError) as error:
             raise BadPattern(
-                f"{text[:80]!r} is no expression of RE2: {_words(error)}; orders-.* means all names"
-                " that begin with orders-"
+                f"{text[:80]!r} is not an expression of RE2: {_words(error)}; orders-.* means all "
+                "names that begin with orders-"
             ) from None
         if self._compiled.programsize > MAX_PROGRAM:
             raise BadPattern(

@@ -46,4 +46,4 @@ def parsed(body: bytes) -> Mapping[str, Any]:
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")

@@ -55,7 +55,7 @@ def address_of(url: str) -> Address:
     try:
         port = parts.port or DEFAULT_PORT
     except ValueError:
-        raise BadAddress("its port is no number between 1 and 65535") from None
+        raise BadAddress("its port is not a number between 1 and 65535") from None
     if not parts.hostname or not database.isdecimal():
         raise BadAddress("it needs a host, and its path is the number of a database")
     return Address(

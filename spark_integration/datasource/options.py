@@ -170,7 +170,9 @@ def parse_selection(given: Mapping[str, str]) -> Selection:
         try:
             re.compile(text)
         except re.error as error:
-            raise OptionRefused(f"subscribePattern {text!r} is no valid regex: {error}") from None
+            raise OptionRefused(
+                f"subscribePattern {text!r} is not a valid regex: {error}"
+            ) from None
         return Selection(choice=choice, pattern=text)
     if choice is Choice.SUBSCRIBE:
         topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -110,7 +110,7 @@ def worker(
     """Return a worker of a master; its executors get the given cores and memory."""
     target = parse_target(at, token=_token(environment, "a worker"))
     if target.kind is not Kind.STANDALONE:
-        raise SparkRefused(f"{at!r} is no master: give spark://HOST:7077")
+        raise SparkRefused(f"{at!r} is not a master: give spark://HOST:7077")
     files = home / "spark" / "worker"
     listening = ("--host", host, "--webui-port", "0", "--work-dir", str(files / "jobs"))
     size = ("--cores", str(cores), "--memory", memory)

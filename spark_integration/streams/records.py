@@ -88,7 +88,7 @@ def parse_object(text: str) -> tuple[tuple[str, Any], ...]:
 
 
 def refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def parse_long(digits: str) -> int:
@@ -117,7 +117,7 @@ def decode_field(name: str, kind: Kind, found: object) -> Value:
         return None
     value = DECODERS[kind](found)
     if value is None:
-        raise BadRecord(f"{name} is no {kind.value}")
+        raise BadRecord(f"{name} is not a {kind.value}")
     return value
 
 

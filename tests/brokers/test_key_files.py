@@ -104,7 +104,7 @@ def test_a_complaint_and_a_name_show_nothing_of_a_key(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("hunter2 hunter3 hunter4")
     file, _ = key_file(tmp_path / "keys")
 
-    with pytest.raises(ValueError, match="is no file of at most 2 keys") as refused:
+    with pytest.raises(ValueError, match="is not a file of at most 2 keys") as refused:
         read_keys(tmp_path / "keys")
 
     assert "hunter" not in str(refused.value)

@@ -237,13 +237,13 @@ def settle(
 
 def classic_group(desk: GroupDesk) -> ClassicGroup:
     group = desk.shard.group(GROUP)
-    assert isinstance(group, ClassicGroup), f"{group} is no classic group"
+    assert isinstance(group, ClassicGroup), f"{group} is not a classic group"
     return group
 
 
 def modern_group(desk: GroupDesk) -> ConsumerGroup:
     group = desk.shard.group(GROUP)
-    assert isinstance(group, ConsumerGroup), f"{group} is no group of the consumer protocol"
+    assert isinstance(group, ConsumerGroup), f"{group} is not a group of the consumer protocol"
     return group
 
 

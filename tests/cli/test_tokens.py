@@ -90,10 +90,10 @@ def test_a_token_is_all_that_is_printed_and_is_shown_in_no_list(home: Path) -> N
     ("arguments", "said"),
     [
         (("create", "x"), "a token without rights opens nothing: give one of --read"),
-        (("create", "a b", "--admin"), "is no name of a token"),
-        (("create", "x", "--read=a*b"), "“a*b” is no pattern"),
+        (("create", "a b", "--admin"), "is not a token name"),
+        (("create", "x", "--read=a*b"), "“a*b” is not a pattern"),
         (("create", "x", "--read="), "the pattern has 0 characters"),
-        (("create", "x", "--write=a\nb"), "is no pattern"),
+        (("create", "x", "--write=a\nb"), "is not a pattern"),
         (("create", "x", "--admin", "--expires=5x"), "--expires is “5x”: give a number and"),
         (("create", "x", "--admin", "--expires=0s"), "a token ends in the future"),
         (("create", "x", "--admin", "--expires=99999999d"), "a token ends in the future"),

@@ -109,7 +109,9 @@ def test_whoever_may_not_read_records_sees_no_letter(wire: FakeWire) -> None:
 
 def test_letters_are_counted_by_cause_with_an_example(wire: FakeWire) -> None:
     for number in range(3):
-        bury(wire, b"x", partition=number % 2, exception_message=f'"{number}" is no number\nat 1')
+        bury(
+            wire, b"x", partition=number % 2, exception_message=f'"{number}" is not a number\nat 1'
+        )
     said = "JsonConverter with schemas.enable requires schema and payload"
     bury(wire, b"y", exception_message=said)
 
@@ -117,8 +119,8 @@ def test_letters_are_counted_by_cause_with_an_example(wire: FakeWire) -> None:
     shown = look(wire, cause=found.rows[0].id)
 
     first, second = found.rows
-    assert (first.letters, first.text, first.example) == (3, "… is no number", "0/1")
-    assert first.message.startswith('"2" is no number')
+    assert (first.letters, first.text, first.example) == (3, "… is not a number", "0/1")
+    assert first.message.startswith('"2" is not a number')
     assert second.advice == "set value.converter.schemas.enable=false"
     assert (found.counted, found.total, found.is_whole) == (4, 4, True)
     assert len(shown.rows) == 3

@@ -73,7 +73,9 @@ class ToyShard:
         try:
             number = int(record.value)
         except ValueError:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{record.value!r} is no number") from None
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE, f"{record.value!r} is not a number"
+            ) from None
         self.sums[subject] = number + (self.sums.get(subject, 0) if kind == b"+" else 0)
         self.replayed.append((record.key, record.value, timestamp))
 

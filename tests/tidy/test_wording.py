@@ -31,6 +31,7 @@ BREACHES = (
     "there are none",
     "it is none of a, b",
     "a number, and 'x' is none",
+    "'x' is no number",
     "the task goes on",
     "retries for ever",
     "waited in vain",

@@ -25,6 +25,7 @@ DIALECT: Final[Mapping[str, str]] = {
     r"there (?:is|are|was|were) (?-i:none)": "the noun: no broker has one, it does not exist",
     r"(?:is|are|was|were) (?-i:none) of": "is not one of",
     r"(?:is|are|was|were) (?-i:none)(?=$|[.,:;)])": "the noun: does not exist, is not a number",
+    r"(?<!there )(?:is|are) no(?= )(?! (?:longer|limit|more|less|need)\b)": "is not a, is not",
     r"go(?:es|ing)? on|went on": "continues, keeps, resumes",
     r"for ?ever": "without end, permanently",
     r"in vain": "without effect; failed",

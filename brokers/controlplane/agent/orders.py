@@ -58,7 +58,9 @@ def supervisor_of(folder: Path) -> Ask:
                 return {"error": "the supervisor hung up without an answer"}
             answer = json.loads(line)
             if not isinstance(answer, dict):
-                return {"error": f"the supervisor sent {type(answer).__name__}, which is no answer"}
+                return {
+                    "error": f"the supervisor sent {type(answer).__name__}, which is not an answer"
+                }
             return answer
         finally:
             writer.close()

@@ -105,8 +105,8 @@ def open_seal(text: str, *, holder: str) -> OpenedPlan:
     except (signing.BadSignature, binascii.Error, link.MalformedFrame) as error:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"this is no plan that was shown here within the last {SEAL_MAX_AGE_S // 60} minutes:"
-            " preview the change again, then apply it",
+            f"this is not a plan that was shown here within the last {SEAL_MAX_AGE_S // 60} "
+            "minutes: preview the change again, then apply it",
         ) from error
     assert isinstance(message, link.Propose), "a seal holds proposals"
     return OpenedPlan(cluster_id=cluster_id, proposals=message.proposals)

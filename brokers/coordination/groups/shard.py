@@ -126,7 +126,7 @@ class GroupShard:
                 self._replay_modern(key.group_id, change, is_gone=record.value is None)
 
     def apply(self, soft: Soft) -> None:
-        assert isinstance(soft, GroupBecame), f"{soft!r} is no change of a group"
+        assert isinstance(soft, GroupBecame), f"{soft!r} is not a change of a group"
         self._drafts.pop(soft.group_id, None)
         if soft.group is None:
             self._groups.pop(soft.group_id, None)

@@ -34,5 +34,5 @@ class ListTransactionsResponse(Message, key=66, versions=(0, 2), flexible=0):
         "How long a quota holds the client back after this answer, in ms; 0 where none does."
     )
     error_code: int = int16()
-    unknown_state_filters: list[str] = array(STRING, "Those of state_filters that are no state.")
+    unknown_state_filters: list[str] = array(STRING, "The unknown states of state_filters.")
     transaction_states: list[TransactionState] = array(TransactionState)

@@ -58,7 +58,7 @@ def _key(record: SinkRecord) -> str:
         try:
             key = key.decode()
         except UnicodeDecodeError as error:
-            raise DataError("the key is no text, and its URL needs it") from error
+            raise DataError("the key is not text, and its URL needs it") from error
     if isinstance(key, bool):
         return "true" if key else "false"
     if not isinstance(key, (str, int)) or key == "":

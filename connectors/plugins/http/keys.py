@@ -352,7 +352,7 @@ def parse_headers(lines: list[str]) -> dict[str, str]:
         name = name.strip().lower()
         # Omit the value: it may be a secret.
         if not colon or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise ConfigError(f"{name[:100]!r} is no name of a header; write name:value")
+            raise ConfigError(f"{name[:100]!r} is not a header name; write name:value")
         if name in OWN_HEADERS:
             raise ConfigError(f"The header {name} is set by the sink; see {AUTHORIZATION}")
         if name in headers:

@@ -94,4 +94,4 @@ def _check_unicode(value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"the text is no Unicode: {error.reason}") from error
+        raise DataError(f"the text is not Unicode: {error.reason}") from error

@@ -128,7 +128,7 @@ def table_of(topic: str, table_format: str) -> Name:
     parts = tuple(name.split("."))
     if len(parts) > SCHEMA_AND_TABLE or not all(parts):
         raise DataError(
-            f"{name} is no name of a table: table.name.format gives table or schema.table"
+            f"{name} is not a table name: table.name.format gives table or schema.table"
         )
     return parts
 

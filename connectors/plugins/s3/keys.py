@@ -118,7 +118,7 @@ def _check_zone(value: Any) -> str | None:
     try:
         ZoneInfo(value or "UTC")
     except (KeyError, OSError, ValueError):
-        return "It is no time zone; they are named as Europe/Berlin"
+        return "It is not a time zone; they are named as Europe/Berlin"
     return None
 
 
@@ -407,8 +407,10 @@ KEYS: Final = (
     fixed_key("store.kafka.keys", Kind.BOOLEAN, False, "values only are written"),
     fixed_key("store.kafka.headers", Kind.BOOLEAN, False, "values only are written"),
     fixed_key("json.decimal.format", Kind.STRING, "BASE64", "decimals are written as Connect does"),
-    fixed_key("format.bytearray.extension", Kind.STRING, ".bin", "bytes are no format here"),
-    fixed_key("avro.codec", Kind.STRING, "null", "Avro is no format here"),
+    fixed_key(
+        "format.bytearray.extension", Kind.STRING, ".bin", "the format for bytes is not supported"
+    ),
+    fixed_key("avro.codec", Kind.STRING, "null", "Avro is not supported"),
 )
 DEFINITION: Final = Definition(KEYS)
 # Keys of Java's sinks that are not supported, with the reason.
@@ -420,7 +422,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "s3.proxy.password": "connections go to the store itself",
     "keys.format.class": "values only are written",
     "headers.format.class": "values only are written",
-    "format.bytearray.separator": "bytes are no format here",
+    "format.bytearray.separator": "the format for bytes is not supported",
 }
 
 

@@ -83,7 +83,7 @@ class ByTime(Partitioner):
                 begin_ms = (moment_ms + shift) // self._duration_ms * self._duration_ms
                 local = (EPOCH + begin_ms * MILLISECOND).replace(tzinfo=self._zone)
         except OverflowError as error:
-            raise DataError(f"{moment_ms} ms is no time that a folder can have") from error
+            raise DataError(f"{moment_ms} ms is not a time that a folder can have") from error
         return local.strftime(self._pattern)
 
     def time_ms(self, record: SinkRecord) -> int | None:
@@ -138,6 +138,6 @@ def _time_of(name: str, value: Any) -> int:
         try:
             moment = datetime.datetime.fromisoformat(value)
         except ValueError:
-            raise DataError(f"the field {name} is {value[:100]!r}, which is no time") from None
+            raise DataError(f"the field {name} is {value[:100]!r}, which is not a time") from None
         return milliseconds(moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC))
-    raise DataError(f"the field {name} is a {type(value).__name__}, which is no time")
+    raise DataError(f"the field {name} is a {type(value).__name__}, which is not a time")

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NOT_JSON: Final = (
-    "its value is no JSON object whose fields fit the columns ({}), or it carries its schema: then"
-    " have it written with value.converter.schemas.enable=false"
+    "its value is not a JSON object whose fields fit the columns ({}), or it carries its schema: "
+    "then have it written with value.converter.schemas.enable=false"
 )
 NO_ENVELOPE: Final = (
     "its value does not carry its schema, as those that the table began with do: have all written"
     " with one value of value.converter.schemas.enable"
 )
-NOT_TEXT: Final = "its value is no UTF-8: set value.format to binary"
+NOT_TEXT: Final = "its value is not UTF-8: set value.format to binary"
 # Limits the list of columns in a message.
 MAX_SHOWN_CHARS: Final = 300
 # Limits the bad records at once: Spark holds them about three times, in a heap of 1 GiB by default.

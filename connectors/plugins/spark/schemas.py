@@ -78,7 +78,7 @@ def parse(text: str) -> Columns:
     reader = _Reader(tokens)
     found = reader.type(0)
     if found is None or not found.is_struct:
-        raise DataError(f"the values are no JSON objects, but {text[:200]}: give value.schema")
+        raise DataError(f"the values are not JSON objects, but {text[:200]}: give value.schema")
     return found.fields
 
 

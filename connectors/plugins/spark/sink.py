@@ -192,8 +192,8 @@ class SparkSinkTask(JobTask):
         missing = [name for name in self._layout.folders if name not in rows.columns]
         if missing:
             raise ConnectorError(
-                f"{keys.PARTITION_BY} names {missing[0]}, which is no column: the columns are"
-                f" {', '.join(rows.columns)[:MAX_SHOWN_CHARS]}"
+                f"{keys.PARTITION_BY} names {missing[0]}, which is not a column: the columns are "
+                f"{', '.join(rows.columns)[:MAX_SHOWN_CHARS]}"
             )
         if len(there) < len(rows.columns):
             raise ConnectorError(

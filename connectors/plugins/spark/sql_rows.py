@@ -74,7 +74,8 @@ class SqlRows:
         for span in spans:
             if span.place.topic not in of_topics:
                 raise ConnectorError(
-                    f"{span.place.topic} is read and is no view: give its columns in view.schemas"
+                    f"{span.place.topic} is read and is not a view: give its columns in "
+                    "view.schemas"
                 )
         session = self._session()
         of_views = [

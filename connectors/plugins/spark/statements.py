@@ -75,7 +75,7 @@ def _require_plain_pattern(like: Node) -> None:
     """Raise ConfigError for a LIKE that Spark would run as a regular expression."""
     pattern = _text_of(like.fields["right"])
     if pattern is None:
-        raise ConfigError("the query has LIKE with a pattern that is no text: write it as 'a%'")
+        raise ConfigError("the query has LIKE with a pattern that is not text: write it as 'a%'")
     if like.fields["escapeChar"] not in (ESCAPE, Node(kind=ESCAPE)) or not PLAIN_PATTERN.fullmatch(
         pattern
     ):
@@ -143,8 +143,8 @@ class _Statement:
         if is_plain and name in self.views | self._tables | set(self._named):
             return name
         raise ConfigError(
-            f"the query reads {'.'.join(parts)[:200]}, which is no view and no table of this"
-            f" connector: they are {', '.join(sorted(self.views | self._tables))}"
+            f"the query reads {'.'.join(parts)[:200]}, which is neither a view nor a table of "
+            f"this connector: they are {', '.join(sorted(self.views | self._tables))}"
         )
 
     def _relation(self, node: Node) -> bool:

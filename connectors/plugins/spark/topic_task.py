@@ -108,7 +108,9 @@ class TopicTask(JobTask):
         if len(names) < len(frame.columns):
             raise ConnectorError(f"two columns have one name: {shown}; give one another by AS")
         if self._key and self._key.lower() not in names:
-            raise ConnectorError(f"{KEY} names {self._key}, which is no column: they are {shown}")
+            raise ConnectorError(
+                f"{KEY} names {self._key}, which is not a column: they are {shown}"
+            )
         key = F.col(quoted(names[self._key.lower()])) if self._key else F.lit(None)
         value = F.struct(*(F.col(quoted(name)) for name in frame.columns))
         return frame.select(

@@ -119,7 +119,7 @@ class JsonConverter:
         try:
             return self._known(self._schemas.read(_parse(text.encode(), is_exact=True)))
         except DataError as error:
-            raise ConfigError(f"schema.content is no schema: {error}") from error
+            raise ConfigError(f"schema.content is not a schema: {error}") from error
 
     def to_value(
         self, topic: str, payload: bytes | None, headers: Iterable[Any] = ()

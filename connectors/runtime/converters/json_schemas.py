@@ -68,7 +68,7 @@ class SchemaReader:
         if not isinstance(name, str):
             raise DataError("Struct schema's field name not specified properly")
         schema = self.read(told, depth - 1)
-        assert schema is not None, "an object is no null"
+        assert schema is not None, "an object is not a null"
         return Field(name=name, schema=schema)
 
     def _with_default(self, schema: Schema, told: Mapping[str, Any]) -> Schema:

@@ -206,7 +206,7 @@ def _codec(name: Any) -> str:
         found = None
     # Codecs without this attribute convert bytes to bytes.
     if found is None or found.name.replace("-", "_") in _NO_CHARSETS or not found._is_text_encoding:  # noqa: SLF001
-        raise ConfigError(f"{str(name)[:100]!r} is no character set: UTF-8 is one")
+        raise ConfigError(f"{str(name)[:100]!r} is not a character set: UTF-8 is one")
     return found.name
 
 

@@ -138,8 +138,8 @@ def _field(letter: str, count: int, text: str) -> _Field:
         )
     if letter not in _LETTERS:
         raise ConfigError(
-            f"the date pattern {text!r} has {letter!r}, which is no letter of a date: "
-            "put words into single quotes"
+            f"the date pattern {text!r} has {letter!r}, which is not a letter of a date: put "
+            "words into single quotes"
         )
     if letter == "X" and count > len(_ISO_ZONES):
         raise ConfigError(f"the date pattern {text!r} has {'X' * count!r}: at most XXX is allowed")

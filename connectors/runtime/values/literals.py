@@ -111,7 +111,7 @@ class _Reader:
             except DataError:
                 pass  # no number, so a text
         if embedded:
-            raise DataError(f"{token[:100]!r} is no value")
+            raise DataError(f"{token[:100]!r} is not a value")
         return STRING, self._text
 
     def _temporal(self, token: str) -> Parsed | None:

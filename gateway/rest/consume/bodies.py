@@ -150,7 +150,7 @@ def shown(value: object) -> str:
 def _only(body: Mapping[str, Any], known: "Sequence[str] | Mapping[str, object]") -> None:
     for key in body:
         if key not in known:
-            raise unprocessable(f"{shown(key)} is no field here: give {', '.join(known)}")
+            raise unprocessable(f"{shown(key)} is not a field here: give {', '.join(known)}")
 
 
 def _list(body: Mapping[str, Any], key: str) -> list[Any]:

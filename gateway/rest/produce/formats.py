@@ -110,7 +110,7 @@ def binary(text: str, field: str) -> bytes:
     try:
         return b64decode(text.encode("ascii"), validate=True)
     except (NotBase64, UnicodeEncodeError) as error:
-        raise refused(f"{field} is {text[:SHOWN]!r}, which is no base64: {error}") from None
+        raise refused(f"{field} is {text[:SHOWN]!r}, which is not base64: {error}") from None
 
 
 def milliseconds(text: str) -> int:

@@ -98,7 +98,7 @@ def partition_of(call: Call) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()) or len(text) > len(str(2**31)):
-        raise ApiError(Code.NO_PARTITION, f"Partition not found. {text[:80]!r} is no number")
+        raise ApiError(Code.NO_PARTITION, f"Partition not found. {text[:80]!r} is not a number")
     return int(text)
 
 
@@ -107,7 +107,7 @@ def parsed(text: bytes) -> Body:
         text.decode()
         body = BODIES.decode(text)
     except msgspec.ValidationError as error:
-        raise ApiError(Code.UNPROCESSABLE, f"the body is no list of records: {error}") from None
+        raise ApiError(Code.UNPROCESSABLE, f"the body is not a list of records: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = why_no_json(text, error)
         raise ApiError(Code.BAD_REQUEST, f"the body is not JSON in UTF-8: {why}") from None

@@ -186,7 +186,9 @@ def _time_ms(text: str) -> int:
         known = found if found.tzinfo else found.replace(tzinfo=UTC)
         return max(0, int(known.timestamp() * 1000))
     except (ValueError, OverflowError):
-        raise bad(f"from is no time: {text[:80]!r}; write it like 2026-01-31T12:00:00Z") from None
+        raise bad(
+            f"from is not a time: {text[:80]!r}; write it like 2026-01-31T12:00:00Z"
+        ) from None
 
 
 def _partitions(text: str) -> tuple[int, ...]:

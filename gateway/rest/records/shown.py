@@ -104,7 +104,7 @@ def _text(data: bytes, form: Format) -> str:
                 # their text: a double would round them.
                 line = msgspec.json.format(data.decode("utf-8"), indent=-1)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                raise NotShown("is no JSON") from None
+                raise NotShown("is not JSON") from None
             return line if line.isascii() else NOT_ASCII.sub(_escaped, line)
 
 

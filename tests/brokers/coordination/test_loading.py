@@ -110,7 +110,7 @@ def test_what_nobody_knows_is_skipped_and_what_cannot_be_read_is_reported(tmp_pa
             assert tool.sums() == {"a": 1}
             start = f"coordinator.record_unreadable CORRUPT_MESSAGE: {NAME}-0 at offset"
             assert problems(tool) == [
-                f"{start} 1: b'many' is no number",
+                f"{start} 1: b'many' is not a number",
                 f"{start} 2: the record has no key",
             ]
 

@@ -31,21 +31,21 @@ def test_bounds_are_offsets_times_or_words() -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (b"{", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
+        (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"[]", "is a JSON object"),
         (b"{}", "name the topic"),
         (body(topic=7), "name the topic"),
         (body(partition=-1), "'partition' is '-1'"),
         (body(partition=True), "'partition' is 'True'"),
-        (body(hits=1), "'hits' is no field"),
+        (body(hits=1), "'hits' is not a field"),
         (body(max_hits=MAX_HITS + 1), "a number of 1 to 10000"),
         (body(max_bytes=0), "'max_bytes' is '0'"),
         (body(isolation="dirty"), "read_uncommitted or read_committed"),
         (body(**{"from": "end"}), "'from' is 'end'"),
         (body(to={"offset": -1}), "'offset' is '-1'"),
         (body(to={"offset": 1, "time": 1}), "'to' is"),
-        (body(where={"what": 1}), "'what' is no condition"),
+        (body(where={"what": 1}), "'what' is not a condition"),
     ],
 )
 def test_what_is_no_question_is_refused(wrong: bytes, sentence: str) -> None:

@@ -131,7 +131,7 @@ def test_a_target_that_is_no_address_is_refused(tmp_path: Path) -> None:
         async with running_broker(tmp_path) as running:
             status, text = await got(running, "//[")
 
-            assert (status, text) == (400, "'//[' is no address of a page\n")
+            assert (status, text) == (400, "'//[' is not the address of a page\n")
 
     asyncio.run(story())
 

@@ -166,11 +166,11 @@ def test_the_times_of_records_are_told_for_places_that_are_led_here(tmp_path: Pa
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("at=orders", "at='orders' is no place; write topic:index:offset"),
-        ("at=orders:0", "is no place"),
-        ("at=orders:0:-1", "is no place"),
-        ("at=orders:0:" + "9" * 20, "is no place"),
-        ("at=:0:0", "is no place"),
+        ("at=orders", "at='orders' is not a place; write topic:index:offset"),
+        ("at=orders:0", "is not a place"),
+        ("at=orders:0:-1", "is not a place"),
+        ("at=orders:0:" + "9" * 20, "is not a place"),
+        ("at=:0:0", "is not a place"),
         ("at=t:0:0&" * 501, "501 places are asked for at once, 500 may be"),
         ("a=b&" * 1001, "a question may have 1000 fields"),
     ],

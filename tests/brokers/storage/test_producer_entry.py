@@ -40,7 +40,7 @@ def test_a_sound_snapshot_is_read() -> None:
 def test_values_that_no_producer_has_are_corrupt(changes: dict[int, int]) -> None:
     entry = tuple(changes.get(place, value) for place, value in enumerate(SOUND))
 
-    with pytest.raises(StorageCorrupt, match="no producer"):
+    with pytest.raises(StorageCorrupt, match="not a producer"):
         decode_snapshot(snapshot(SOUND, entry), "snapshot")
 
 

@@ -42,12 +42,14 @@ def test_a_free_port_stays_free_after_the_question() -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(StartRefused, match=r"--bind 192\.0\.2\.1 is no address of this machine"):
+    with pytest.raises(
+        StartRefused, match=r"--bind 192\.0\.2\.1 is not an address of this machine"
+    ):
         require_free("192.0.2.1", 0, "broker-1", "--port")
 
 
 def test_a_name_that_does_not_resolve_is_refused() -> None:
-    with pytest.raises(StartRefused, match=r"--bind no\.such\.invalid is no address"):
+    with pytest.raises(StartRefused, match=r"--bind no\.such\.invalid is not an address"):
         require_free("no.such.invalid", 0, "broker-1", "--port")
 
 

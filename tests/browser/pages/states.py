@@ -40,7 +40,7 @@ def make_connectors() -> None:
     """Have one connector that works in part, and one that is paused."""
     partly = connectors.connector(CLUSTER, NAME)
     connectors.task(partly, 0, figures={"written_per_s": 12.5, "records_written": 900})
-    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is no text\n  at line 3")
+    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is not text\n  at line 3")
     connectors.line(partly, "began at record 0", level="WARNING")
     connectors.offset(partly, {"task": 0}, {"record": 900})
     connectors.connector(CLUSTER, "to-files", kind="sink", target="PAUSED", state="PAUSED")

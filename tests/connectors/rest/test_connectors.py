@@ -343,14 +343,16 @@ class TestReadersOfSomeTopics:
             state="RUNNING",
         )
         for number, topic in enumerate(("open", "secret")):
-            trace = f"DataError: {marked(f'Value (TOPSECRET-{number}) is no int', [topic])}\nat x"
+            trace = (
+                f"DataError: {marked(f'Value (TOPSECRET-{number}) is not an int', [topic])}\nat x"
+            )
             row.tasks.create(number=number, generation=1, state="FAILED", trace=trace)
 
         status = connect.get("/connectors/a/status")
         same = [connect.get(f"/connectors/a/tasks/{number}/status") for number in (0, 1)]
 
         first, second = (task["trace"] for task in status["tasks"])
-        assert first == "DataError: Value (TOPSECRET-0) is no int\nat x"
+        assert first == "DataError: Value (TOPSECRET-0) is not an int\nat x"
         assert second == (
             "DataError: [hidden: it may repeat records, and you may not read payloads on topic"
             " secret]\nat x"

@@ -147,9 +147,13 @@ def test_cause_is_named_without_what_the_record_holds(
 
 
 def test_cause_that_may_repeat_a_record_is_for_readers_of_its_topic() -> None:
-    failed = StepFailed(Stage.TRANSFORMATION, "Class", DataError("Value (TOPSECRET-0) is no int"))
+    failed = StepFailed(
+        Stage.TRANSFORMATION, "Class", DataError("Value (TOPSECRET-0) is not an int")
+    )
 
     found = cause_of(failed, (), ("orders",))
 
-    assert shown(found.text, lambda topics: "orders" in topics) == "Value (TOPSECRET-0) is no int"
+    assert shown(found.text, lambda topics: "orders" in topics) == (
+        "Value (TOPSECRET-0) is not an int"
+    )
     assert "TOPSECRET" not in shown(found.text, lambda _topics: False)

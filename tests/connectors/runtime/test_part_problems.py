@@ -31,7 +31,7 @@ def test_a_converter_that_cannot_be_made_is_told_by_its_key() -> None:
     ((key, told),) = problems(config)
 
     assert key == "value.converter"
-    assert "schema.content is no schema" in told
+    assert "schema.content is not a schema" in told
 
 
 def test_what_is_wrong_by_a_single_key_is_told_there() -> None:

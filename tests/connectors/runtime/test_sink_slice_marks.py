@@ -32,7 +32,7 @@ def test_what_an_error_of_any_class_says_may_repeat_a_record() -> None:
     fakes.wire.add("in", b"a")
 
     def fail(_records: object) -> None:
-        row = ValueError("TOPSECRET is no row")
+        row = ValueError("TOPSECRET is not a row")
         raise ConnectorError("the server is away", about_record=": TOPSECRET") from row
 
     end = run(list_sink(put=fail), fakes)

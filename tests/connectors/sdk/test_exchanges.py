@@ -122,7 +122,7 @@ def test_a_header_cannot_smuggle_another(server: WebServer, value: str) -> None:
         ("file:///etc/passwd", "neither http"),
         ("//host", "neither http"),
         ("http://", "names no host"),
-        ("http://host:99999/", "no URL"),
+        ("http://host:99999/", "not a URL"),
         ("http://host/a b", "%XX"),
         ("http://host/ä", "%XX"),
         ("http://host/\n", "%XX"),

@@ -66,7 +66,7 @@ def test_only_plain_files_are_opened(files: Path) -> None:
     (files / "folder").mkdir()
 
     for text in ("pipe", "folder"):
-        with pytest.raises(ConfigError, match="no plain file"):
+        with pytest.raises(ConfigError, match="not a plain file"):
             opened(text)
 
 

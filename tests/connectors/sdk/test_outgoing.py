@@ -152,7 +152,7 @@ def test_an_entry_that_says_nothing_is_refused_by_its_text(setting: str) -> None
 
 @pytest.mark.parametrize("host", ["", "a b", "a\r\nb", "a/b", "user@host", "x" * 300, "a..b"])
 def test_what_is_no_name_is_not_asked_for(host: str) -> None:
-    with pytest.raises(ConfigError, match="no name of a host"):
+    with pytest.raises(ConfigError, match="not a host name"):
         outgoing.addresses(host, 80)
 
 

@@ -128,11 +128,11 @@ def test_the_limit_of_tabs_is_told_with_a_time_to_wait() -> None:
     ("query", "complaint"),
     [
         ("", "0 topics asked for"),
-        ("topic=cluster", "'cluster' is no topic"),
-        ("topic=cluster:x%0aevent:y", "is no topic"),
+        ("topic=cluster", "'cluster' is not a topic"),
+        ("topic=cluster:x%0aevent:y", "is not a topic"),
         ("&".join(["topic=cluster:b"] * (MAX_TOPICS_PER_STREAM + 1)), "17 topics asked for"),
         ("topic=cluster:" + "b" * 20_000, "the query has"),
-        ("topic=\xff", "is no topic"),
+        ("topic=\xff", "is not a topic"),
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_before_the_database_is_asked(

@@ -68,8 +68,8 @@ def test_every_field_tells_its_own_mistake_and_keeps_what_was_typed() -> None:
 
     assert form.record is None
     assert set(form.errors) == {"key", "value", "headers", "partition", "timestamp"}
-    assert "'3' is no partition of this topic: give 0 to 2" in form.errors["partition"]
-    assert "'soon' is no time" in form.errors["timestamp"]
+    assert "'3' is not a partition of this topic: give 0 to 2" in form.errors["partition"]
+    assert "'soon' is not a time" in form.errors["timestamp"]
     assert (form.value.text, form.headers[0].part.text, form.timestamp) == ("{", "x", "soon")
 
 

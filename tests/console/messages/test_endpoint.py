@@ -88,7 +88,7 @@ def test_a_record_says_what_its_parts_are() -> None:
         (f"{QUERY}&mode=sideways", "'mode' is 'sideways'", "newest, oldest"),
         (f"{QUERY}&mode=offset", "'from' is ''", "a whole number"),
         (f"{QUERY}&mode=offset&from=-1", "'from' is '-1'", "a whole number"),
-        (f"{QUERY}&mode=time&from=noon", "'noon' is no time", "milliseconds"),
+        (f"{QUERY}&mode=time&from=noon", "'noon' is not a time", "milliseconds"),
         (f"{QUERY}&limit=1001", "'limit' is '1001'", "1 to 1,000"),
         (f"{QUERY}&limit=1&limit=2", "'limit' is given 2 times", "once"),
         (f"{QUERY}&partitions=1,x", "'partitions' has 'x'", "commas"),

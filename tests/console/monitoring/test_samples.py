@@ -117,14 +117,14 @@ def test_a_full_file_gives_up_the_finest_first(opened: Opener) -> None:
 def test_a_damaged_file_is_set_aside_over_no_earlier_one(tmp_path: Path) -> None:
     path = tmp_path / "samples.db"
     for name in ("samples.db.damaged", "samples.db.damaged-2"):
-        path.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+        path.write_bytes(b"this is not a database, and long enough to be taken for one" * 100)
         file = Samples(path)
 
         file.open()
 
         assert "not a database" in file.set_aside
         assert name in file.set_aside
-        assert path.with_name(name).read_bytes().startswith(b"this is no database")
+        assert path.with_name(name).read_bytes().startswith(b"this is not a database")
         assert file.add([lag_block(HOUR, [1.0])]) == 1
         file.close()
 

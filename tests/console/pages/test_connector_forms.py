@@ -319,7 +319,7 @@ def test_json_is_taken_over_into_the_fields(alice: Client) -> None:
         ('{"a": null}', "a is null"),
         ('{"a": []}', "a is a list or an object"),
         ('{"a": "1", "a": "2"}', "a is given twice"),
-        ('{"a": NaN}', "NaN is no value of JSON"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
         ("[" * 100_000, "it is nested too deeply"),
         ("", "line 1, column 1"),
     ],

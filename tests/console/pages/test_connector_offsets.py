@@ -99,7 +99,7 @@ def test_what_the_connector_does_not_take_changes_nothing(alice: Client) -> None
 
     assert send(alice, -1, do="apply").status_code == 409
     assert "Nothing was changed here" in text_of(send(alice, 900))
-    for text, said in (("{", "line 1"), ("[]", "no list"), ('{"offsets": [{}]}', "entry 1")):
+    for text, said in (("{", "line 1"), ("[]", "not a list"), ('{"offsets": [{}]}', "entry 1")):
         answer = alice.post(ADDRESS, {"cluster": CLUSTER, "offsets": text})
         assert answer.status_code == 400
         assert said in text_of(answer)

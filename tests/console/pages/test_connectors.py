@@ -19,7 +19,7 @@ from tests.console import cluster_rows
 
 CLUSTER = cluster_rows.CLUSTER_ID
 URL = f"{reverse('console:connectors')}?cluster={CLUSTER}"
-TRACE = "DataError: <b>17</b> is no number\n  at line 3\n  at line 4"
+TRACE = "DataError: <b>17</b> is not a number\n  at line 3\n  at line 4"
 
 
 @pytest.fixture(autouse=True)

@@ -255,7 +255,7 @@ def test_a_time_beyond_all_dates_is_no_crash(
         ({"mode": "shift"}, "Give the number of offsets"),
         ({"mode": "ago"}, "Say how long ago"),
         ({"mode": "time"}, "Give the time"),
-        ({"mode": "time", "time": "noon"}, "'noon' is no time: give how long ago, as -15m"),
+        ({"mode": "time", "time": "noon"}, "'noon' is not a time: give how long ago, as -15m"),
         ({"mode": "time", "time": "2026-01-31T12:00", "zone": "Europe/Berlin"}, "was typed in"),
         ({"mode": "group"}, "Name the group whose offsets are to be taken over."),
         ({"mode": "file"}, "Choose the file."),

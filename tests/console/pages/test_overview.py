@@ -45,7 +45,7 @@ def test_connectors_that_do_not_get_on_need_attention(alice: Client) -> None:
     connectors.connector(cluster, "broken", state="FAILED", trace="ConfigError: no table\n  at 3")
     partly = connectors.connector(cluster, "partly")
     connectors.task(partly, 0)
-    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is no number")
+    connectors.task(partly, 1, state="FAILED", trace="DataError: 17 is not a number")
     slow = connectors.connector(cluster, "slow", kind="sink")
     connectors.task(slow, figures=connectors.retrying())
     for name in ("crash-1", "crash-2"):

@@ -111,8 +111,8 @@ def test_mistakes_stand_by_their_fields_and_what_was_typed_stays(olga: Client, l
     page = answer.content.decode()
     assert answer.status_code == 400
     assert "Nothing was written" in page
-    assert "'7' is no partition of this topic: give 0 to 2" in unescape(page)
-    assert "It is no JSON" in page
+    assert "'7' is not a partition of this topic: give 0 to 2" in unescape(page)
+    assert "It is not JSON" in page
     # The line end that a browser takes away, and the one that was typed.
     assert "\n\n{&quot;a&quot;: &lt;b&gt;}</textarea>" in page
     assert log.written == []

@@ -76,9 +76,9 @@ def test_a_viewers_token_does_no_more_than_the_viewer(victor: Client) -> None:
     ("given", "said"),
     [
         ({"name": "app"}, "opens nothing"),
-        ({"name": "a b", "read": "x"}, "is no name of a token"),
-        ({"name": "<script>", "read": "x"}, "is no name of a token"),
-        ({"name": "app", "read": "a*b"}, "is no pattern"),
+        ({"name": "a b", "read": "x"}, "is not a token name"),
+        ({"name": "<script>", "read": "x"}, "is not a token name"),
+        ({"name": "app", "read": "a*b"}, "is not a pattern"),
         ({"name": "app", "read": "x " * 21}, "21 names were given"),
         ({"name": "app", "read": "x", "life": "7"}, "7 is not one"),
     ],

@@ -125,11 +125,11 @@ def test_fields_that_are_left_empty_are_the_clusters_choice(alice: Client) -> No
         ({"name": "a_b"}, "the existing topic 'a.b' differ in '.' and '_' only"),
         ({"name": "a.b"}, "Topic 'a.b' already exists."),
         ({"name": "__cluster_metadata"}, "Kafka's own metadata"),
-        ({"partitions": "0"}, "“0” is no number of partitions: give 1 to 10,000"),
-        ({"partitions": "9" * 40}, "is no number of partitions"),
-        ({"partitions": "-1"}, "“-1” is no number of partitions"),
-        ({"rate": "fast"}, "“fast” is no rate"),
-        ({"rate": "nan"}, "“nan” is no rate"),
+        ({"partitions": "0"}, "“0” is not a number of partitions: give 1 to 10,000"),
+        ({"partitions": "9" * 40}, "is not a number of partitions"),
+        ({"partitions": "-1"}, "“-1” is not a number of partitions"),
+        ({"rate": "fast"}, "“fast” is not a rate"),
+        ({"rate": "nan"}, "“nan” is not a rate"),
         (
             {"key": "retention.ms", "value": "soon"},
             "retention.ms: “soon” is not a duration: write 2d, 12h",
@@ -344,7 +344,7 @@ def test_a_number_that_is_none_to_grow_to_is_refused_with_it(
 
     page = sent(alice, "/topics/orders/partitions", count=count)
 
-    assert f"“{count}” is no number of partitions to grow to: give 3 to 10,000" in page
+    assert f"“{count}” is not a possible number of partitions: give 3 to 10,000" in page
 
 
 def test_an_internal_topic_says_what_it_keeps_before_it_is_touched(

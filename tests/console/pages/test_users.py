@@ -101,7 +101,7 @@ def test_a_new_user_gets_a_password_that_is_shown_once(
         ({"name": ""}, "This field is required"),
         ({"name": "carol", "password": "short"}, "at least 12 characters"),
         ({"name": "carol", "what": "role:king"}, "not one of the available choices"),
-        ({"name": "carol", "kind": "topic", "pattern": "a*b"}, "is no pattern"),
+        ({"name": "carol", "kind": "topic", "pattern": "a*b"}, "is not a pattern"),
         ({"name": "carol", "kind": "topic", "pattern": "a\0b"}, "Null characters"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_new_user_has_what_was_picked_and_must_change_the_password(alice: User
         ("a b", None, VIEWER, "valid username"),
         ("carol", "short", VIEWER, "at least 12 characters"),
         ("carol-of-sales", "carol-of-sales", VIEWER, "similar to the username"),
-        ("carol", None, Grant(role=Role.VIEWER, cluster="x*"), "is no cluster"),
+        ("carol", None, Grant(role=Role.VIEWER, cluster="x*"), "is not a cluster"),
     ],
 )
 def test_a_user_that_cannot_be_is_refused_whole(

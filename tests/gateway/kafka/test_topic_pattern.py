@@ -28,10 +28,10 @@ def test_an_expression_means_whole_names(text: str, meant: list[str]) -> None:
     [
         ("", "0 characters"),
         ("a" * (MAX_CHARS + 1), "1001 characters"),
-        ("orders(", "is no expression of RE2"),
-        ("(?<=a)b", "is no expression of RE2"),
-        ("\ud800", "is no expression of RE2"),
-        ("(a{1,100}){1,100}", "is no expression of RE2"),
+        ("orders(", "is not an expression of RE2"),
+        ("(?<=a)b", "is not an expression of RE2"),
+        ("\ud800", "is not an expression of RE2"),
+        ("(a{1,100}){1,100}", "is not an expression of RE2"),
         ("[a-z0-9]{1,300}[^x]{1,300}", "instructions, and 500 are allowed"),
     ],
 )

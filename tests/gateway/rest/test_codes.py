@@ -35,7 +35,7 @@ KEYED: Final = [{"key": "k", "value": "v"}]
 OBJECT: Final = re.compile(r"{.*}")
 # What no call over HTTP can bring about, and why.
 UNREACHABLE: Final = {
-    Code.BAD_JSON: "a body that is no JSON is 400; frames of sockets hold JSON within JSON",
+    Code.BAD_JSON: "a body that is not JSON is 400; frames of sockets hold JSON within JSON",
     Code.NOT_SERIALIZABLE: "no schema registry",
 }
 

@@ -130,5 +130,5 @@ def test_a_stream_takes_no_ids() -> None:
 def test_an_expression_that_is_none_is_named() -> None:
     options = {"kafka.bootstrap.servers": "a:1", "subscribePattern": "(a"}
 
-    with pytest.raises(OptionRefused, match="'\\(a' is no valid regex"):
+    with pytest.raises(OptionRefused, match="'\\(a' is not a valid regex"):
         parse_options(options, is_stream=False)

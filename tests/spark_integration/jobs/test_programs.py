@@ -74,5 +74,5 @@ def test_nothing_is_started_without_a_secret(tmp_path: Path) -> None:
 def test_a_server_runs_jobs_here_or_on_a_master_and_on_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(SparkRefused, match="give local"):
         server(tmp_path, "sc://localhost")
-    with pytest.raises(SparkRefused, match="is no master"):
+    with pytest.raises(SparkRefused, match="is not a master"):
         programs.worker(tmp_path, AROUND, host="127.0.0.1", at="local", cores=1, memory="1g")

@@ -181,7 +181,7 @@ def test_who_stopped_a_broker_is_told_to_the_cluster(database: str, tmp_path: Pa
     ("answer", "told"),
     [
         (b'{"sentence": "done"}\n', {"sentence": "done"}),
-        (b"[1]\n", {"error": "the supervisor sent list, which is no answer"}),
+        (b"[1]\n", {"error": "the supervisor sent list, which is not an answer"}),
         (b"", {"error": "the supervisor hung up without an answer"}),
     ],
 )

@@ -199,7 +199,7 @@ def test_members_of_one_protocol_are_not_those_of_the_other(desk: GroupDesk) -> 
 
 def test_a_group_without_members_changes_its_protocol(desk: GroupDesk) -> None:
     member_id = settle(desk)
-    assert code(enter(desk)) is ErrorCode.GROUP_ID_NOT_FOUND, "its assignment is no consumer's"
+    assert code(enter(desk)) is ErrorCode.GROUP_ID_NOT_FOUND, "its assignment is not a consumer's"
     desk.ask(classic_operations.leave(GROUP, [MemberIdentity(member_id=member_id)]))
 
     assert enter(desk).member_epoch == 2

@@ -265,7 +265,7 @@ def test_where_no_error_is_tolerated_nothing_of_the_batch_is_in_the_table(
     context.is_tolerant = False
     send(context, {"id": 1}, b"no json")
 
-    with pytest.raises(DataError, match="no JSON object"):
+    with pytest.raises(DataError, match="not a JSON object"):
         run(context, config(value_schema="id BIGINT"))
 
     assert files(home) == []

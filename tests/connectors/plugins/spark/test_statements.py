@@ -91,7 +91,7 @@ OUTSIDE = (
     ("SELECT name LIKE '%a%a%a%a%b' FROM orders", "may never end"),
     ("SELECT name ILIKE 'a_b' FROM orders", "may never end"),
     ("SELECT name LIKE 'a/%%' ESCAPE '/' FROM orders", "may never end"),
-    ("SELECT name LIKE concat('%', name) FROM orders", "pattern that is no text"),
+    ("SELECT name LIKE concat('%', name) FROM orders", "pattern that is not text"),
     ("SELECT from_json(name, 'a INT') FROM orders", "function from_json"),
     ("SELECT * FROM range(10)", "function in the place of a table"),
     ("SELECT * FROM read_files('/etc')", "function in the place of a table"),

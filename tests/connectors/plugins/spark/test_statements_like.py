@@ -42,5 +42,5 @@ def test_an_escape_or_a_pattern_of_the_record_is_refused() -> None:
     with pytest.raises(ConfigError, match="may never end"):
         check(constant("a/%"), escape="/")
     for pattern in (NAME, Node(kind="Literal", fields={"value": 1, "dataType": Node(kind="int")})):
-        with pytest.raises(ConfigError, match="a pattern that is no text"):
+        with pytest.raises(ConfigError, match="a pattern that is not text"):
             check(pattern)

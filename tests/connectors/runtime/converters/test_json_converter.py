@@ -235,7 +235,7 @@ def test_a_schema_in_the_config_serves_messages_without_one() -> None:
     converter = made(schema_content=text)
 
     assert converter.to_value("t", b'{"a": 5}')[1] == Struct(struct_schema(a=INT32), {"a": 5})
-    with pytest.raises(ConfigError, match=r"schema\.content is no schema: Unknown schema type"):
+    with pytest.raises(ConfigError, match=r"schema\.content is not a schema: Unknown schema type"):
         made(schema_content='{"type":"x"}')
 
 

@@ -82,7 +82,7 @@ def test_texts_are_written_in_the_character_set_of_the_config(charset: str, payl
 
 @pytest.mark.parametrize("name", ["rot13", "base64", "idna", "nope", "unicode_escape"])
 def test_what_is_no_character_set_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="is no character set"):
+    with pytest.raises(ConfigError, match="is not a character set"):
         converters.make("StringConverter", {"converter.encoding": name}, is_key=False)
 
 

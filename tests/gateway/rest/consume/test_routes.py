@@ -275,7 +275,7 @@ def test_a_record_that_is_no_json_comes_as_base64_with_the_reason(in_turn: Ask) 
 
         assert record["key"] == b64encode(b"\xff").decode()
         assert record["value"] == b64encode(b"no json").decode()
-        assert "key is no JSON" in record["error"]
+        assert "key is not JSON" in record["error"]
 
     in_turn(scenario)
 

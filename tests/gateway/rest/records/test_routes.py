@@ -217,7 +217,7 @@ def test_a_read_in_one_piece_tells_where_the_next_one_begins(broker: BesideBroke
             "key": "k3",
             "value": {"n": 3},
             "headers": [{"name": "h", "value": "AA=="}],
-        } | {"key": "azM=", "error": "key is no JSON, it is given as base64"}
+        } | {"key": "azM=", "error": "key is not JSON, it is given as base64"}
 
         rest = await site.one(f"/topics/orders/records?from={first['next']}&format=string")
         both = {(one["partition"], one["offset"]) for one in rest["records"]}
@@ -259,7 +259,7 @@ def test_what_a_format_cannot_show_comes_as_base64(
         elif form == "string":
             assert problems == ["value is not UTF-8", "", "", ""]
         else:
-            assert "value is no JSON, it is given as base64" in told["records"][2]["error"]
+            assert "value is not JSON, it is given as base64" in told["records"][2]["error"]
 
     run(broker, work)
 
@@ -280,7 +280,7 @@ def test_a_gap_is_told_beside_the_records(broker: BesideBroker) -> None:
         ("/topics/orders/records?partition=9", 404, "partition 9"),
         ("/topics/orders/records?partition=x", 400, "give a number"),
         ("/topics/orders/records?from=yesterday", 400, "beginning, end, an offset"),
-        ("/topics/orders/records?from=2026-99-99T00:00:00", 400, "no time"),
+        ("/topics/orders/records?from=2026-99-99T00:00:00", 400, "not a time"),
         ("/topics/orders/records?from=" + "9" * 19, 400, "larger than any"),
         ("/topics/orders/records?max=0", 400, "from 1 to 10000"),
         ("/topics/orders/records?max_bytes=" + "9" * 400, 400, "max_bytes"),
@@ -469,7 +469,7 @@ def test_topics_of_a_pattern_are_read_as_events_and_gone_on_with(
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("pattern=(", "is no expression of RE2"),
+        ("pattern=(", "is not an expression of RE2"),
         ("pattern=", "0 characters"),
         ("pattern=a&topics=orders", "leave out topics"),
         ("pattern=a&partition=0", "leave out partition"),

@@ -37,4 +37,4 @@ def test_json_stays_as_it_was_written_but_for_blanks(value: bytes, written: str)
     "value", [b"NaN", b"Infinity", b'"\xff"', b"[1,]", b'"a\nb"', b"[" * 9_999]
 )
 def test_what_is_no_json_is_base64(value: bytes) -> None:
-    assert '"error":"value is no JSON, it is given as base64"' in shown(value)
+    assert '"error":"value is not JSON, it is given as base64"' in shown(value)
