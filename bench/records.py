@@ -17,6 +17,7 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression, compress, decompress
 from brokers.protocol.records.crc32c import crc32c
 from brokers.protocol.records.reader import records
+from brokers.protocol.records.recompression import Packing, recompressed
 from brokers.protocol.records.validation import ProduceRules, check_produced, check_records
 
 with warnings.catch_warnings():
@@ -32,6 +33,9 @@ VALUE = b'{"id":%06d,"name":"samsa","words":"%s"}'
 RULES = ProduceRules()
 MICRO = 1e6
 PACKED_BYTES = 65_536
+# What a broker recompresses at once, and in a thread.
+RECOMPRESSED = {"15 KB": 15_000, "1 MB": 1_000_000}
+LIMITS = {"max_unpacked_bytes": 1 << 21, "max_batch_bytes": 1 << 21}
 
 Call = Callable[[], object]
 
@@ -40,6 +44,7 @@ def run() -> Iterator[Table]:
     yield checks()
     yield per_record()
     yield codecs()
+    yield recompressions()
 
 
 def produced(size: int, **fields: int) -> memoryview:
@@ -185,3 +190,46 @@ def codecs() -> Table:
         columns=("codec", "ratio", "pack GB/s", "unpack GB/s"),
         rows=rows,
     )
+
+
+def recompressions() -> Table:
+    """What a leader does to a batch whose codec is not its topic's."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, size in RECOMPRESSED.items():
+        plain = json_batch(size)
+        packed = recompressed(plain, Packing(codec=Compression.LZ4), **LIMITS)
+        for codec in list(Compression)[1:]:
+            packing = Packing(codec=codec)
+            sources = (
+                {"none": plain, "lz4": packed} if codec is not Compression.LZ4 else {"none": plain}
+            )
+            cost = best_cpu(
+                {
+                    source: partial(recompressed, batch, packing, **LIMITS)
+                    for source, batch in sources.items()
+                }
+            )
+            figures = (
+                figure
+                for source in ("none", "lz4")
+                for figure in (
+                    (cost[source] * MICRO, len(plain) / cost[source] / 1e6)
+                    if source in cost
+                    else (None, None)
+                )
+            )
+            rows.append((name, codec.name.lower(), *figures))
+    return Table(
+        title="Recompression of a batch of JSON for compression.type, by its unpacked size",
+        columns=("batch", "to", "uncompressed: µs", "MB/s", "lz4: µs", "MB/s"),
+        rows=rows,
+    )
+
+
+def json_batch(size: int) -> memoryview:
+    """Build a batch of records with words that do not repeat, which a codec makes half as large."""
+    builder, rng = BatchBuilder(), Random(2)
+    while builder.size < size:
+        words = b" ".join(b"%x" % rng.randrange(16**4) for _ in range(40))
+        builder.append(b"key", VALUE % (builder.record_count, words), (), NOW_MS)
+    return memoryview(builder.build())
