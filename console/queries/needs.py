@@ -225,7 +225,7 @@ def of_topics(hurt: Leaderless, *, cluster_id: str) -> Iterator[Need]:
         "with a replica is back.",
         link=link("topics", cluster_id, facet="leaderless")
         if only is None
-        else link("topic", cluster_id, only),
+        else link("topic", cluster_id, only, tab="partitions"),
         link_text="See topics" if only is None else "See the topic",
     )
 

@@ -260,7 +260,7 @@ def test_one_topic_without_leader_is_linked_by_itself() -> None:
     (need,) = needs.of_topics(hurt, cluster_id=CLUSTER_ID)
 
     assert need.sentence == "1 partition has no leader"
-    assert need.link == f"/topics/orders?cluster={CLUSTER_ID}"
+    assert need.link == f"/topics/orders?tab=partitions&cluster={CLUSTER_ID}"
 
 
 def test_many_topics_without_leader_are_shown_as_a_list() -> None:
