@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
 from gateway.kafka.errors import KafkaFailure
-from gateway.rest.calls import Call, Gone, Receive, Scope, Send
+from gateway.rest.calls import JSON, Call, Gone, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code, from_kafka
 
 log: Final = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ class Route:
     method: str
     path: str
     handler: Handler
+    # The media type of its errors.
+    errors: str = JSON
 
 
 class Callers(Protocol):
@@ -96,7 +98,7 @@ class Router:
             )
             self._traffic.begin(refused)
             try:
-                await refused.fail(error)
+                await refused.fail(error, content_type=route.errors)
             finally:
                 self._traffic.count(refused)
             return
@@ -112,16 +114,17 @@ class Router:
         try:
             await route.handler(call)
         except ApiError as error:
-            await call.fail(error)
+            await call.fail(error, content_type=route.errors)
         except KafkaFailure as failed:
-            await call.fail(from_kafka(failed))
+            await call.fail(from_kafka(failed), content_type=route.errors)
         except Gone:
             pass
         except Exception:
             # One failed call must not end the process that serves the others.
             log.exception("rest.call_failed route=%s", route.path)
             await call.fail(
-                ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+                ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too"),
+                content_type=route.errors,
             )
         finally:
             self._traffic.count(call)

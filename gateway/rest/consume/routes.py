@@ -6,16 +6,15 @@ from typing import Final
 from urllib.parse import quote
 
 from gateway.access.callers import Caller
-from gateway.kafka.errors import KafkaFailure
 from gateway.rest.calls import Call, Gone
-from gateway.rest.codes import ApiError, from_kafka
+from gateway.rest.codes import ApiError
 from gateway.rest.consume import bodies, names, rights
 from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
 from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
 from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found, seats_with
 from gateway.rest.consume.passing import Passed, Passing, query_of
-from gateway.rest.router import Handler, Route
+from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
 GROUP: Final = "/consumers/{group}"
@@ -47,12 +46,13 @@ class Room:
     def routes(self) -> Sequence[Route]:
         """Return the routes for clients."""
         return [
-            Route(method="POST", path=GROUP, handler=told(self._create)),
+            Route(method="POST", path=GROUP, handler=self._create, errors=V2),
             *(
                 Route(
                     method=action.method,
                     path=f"{INSTANCE}{action.under}",
-                    handler=told(partial(self._anywhere, action)),
+                    handler=partial(self._anywhere, action),
+                    errors=V2,
                 )
                 for action in ACTIONS
             ),
@@ -64,7 +64,8 @@ class Room:
             Route(
                 method=action.method,
                 path=f"{INSTANCE}{action.under}",
-                handler=told(partial(self._here, action)),
+                handler=partial(self._here, action),
+                errors=V2,
             )
             for action in (*ACTIONS, EXIST)
         ]
@@ -179,17 +180,3 @@ class Room:
             if await self._passing.has(caller, group, name, other):
                 return True
         return False
-
-
-def told(handler: Handler) -> Handler:
-    """Report errors in the media type of the version."""
-
-    async def serve(call: Call) -> None:
-        try:
-            await handler(call)
-        except ApiError as error:
-            await call.fail(error, content_type=V2)
-        except KafkaFailure as failed:
-            await call.fail(from_kafka(failed), content_type=V2)
-
-    return serve

@@ -18,7 +18,6 @@ ERRORS: Final[Mapping[int, str]] = {
     401: "The credentials are missing or wrong (40101).",
     403: "The caller lacks the right (40301).",
     404: "The resource in the address does not exist.",
-    405: "The address does not take this method.",
     406: "No media type that was asked for is answered.",
     413: "The body is too large.",
     415: "The body has another media type.",

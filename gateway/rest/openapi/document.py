@@ -6,7 +6,6 @@ from typing import Any, Final
 from django.urls import include, path
 from drf_spectacular.generators import SchemaGenerator
 
-from gateway.rest.openapi.describe import ERRORS
 from gateway.rest.openapi.streams import operation
 
 Document = dict[str, Any]
@@ -55,13 +54,9 @@ def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Do
         path(f"{v2.strip('/')}/".lstrip("/"), include("gateway.rest.v2.urls")),
     ]
     made: Document = Generator(patterns=patterns).get_schema(public=True)  # type: ignore[no-untyped-call]
-    errors = {
-        str(status): {"description": said, "content": {"application/json": {"schema": ERROR}}}
-        for status, said in ERRORS.items()
-    }
     for method, prefix, address in streams:
         methods = made["paths"].setdefault(f"{prefix}{address}", {})
-        methods[method.lower()] = operation(method, prefix, address, errors)
+        methods[method.lower()] = operation(method, prefix, address, ERROR)
     made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
     made["tags"] = [{"name": name} for name in TAGS]
     # Paths are complete: no server is listed, so that there is nothing to choose.

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.rest.openapi.describe import ERRORS
+
 Operation = dict[str, Any]
 PARAMETER: Final = re.compile(r"\{(\w+)\}")
 V2: Final = "application/vnd.kafka.v2+json"
@@ -27,8 +29,22 @@ class Row:
     answers: tuple[str, ...] = (JSON,)
     status: int = 200
     query: tuple[str, ...] = ()
+    # Errors beside those that any call may get.
+    errors: tuple[int, ...] = ()
+
+    @property
+    def error_type(self) -> str:
+        """The media type of errors, which is that of the version."""
+        return V2 if {V2, *RECORDS} & {*self.takes, *self.answers} else JSON
 
 
+ERRORS_OF_SOME: Final = {
+    408: "The records need a schema registry, which the gateway does not have (40801).",
+    409: "The consumer exists (40902), or is not in the state for this call (40901, 40903).",
+    422: "A field of the body has a value that is not taken; the codes begin with 422, or 40001.",
+}
+CONSUMERS: Final = "/consumers/"
+OF_CONSUMERS: Final = (409, 422)
 CREATES: Final = (
     "A missing topic is created where brokers and the rights of the caller allow it; else 404."
 )
@@ -41,6 +57,7 @@ PRODUCE: Final = Row(
     " it. A record is {partition_id?, headers?, key?, value?, timestamp?};"
     ' keys and values are {"type": "BINARY" | "STRING" | "JSON", "data": …}.',
     takes=(JSON,),
+    errors=(422,),
 )
 BATCH: Final = Row(
     summary="Produce some records in one call.",
@@ -48,6 +65,7 @@ BATCH: Final = Row(
     " Above the caller's rate the call waits, or is refused whole with 429.",
     takes=(JSON,),
     status=207,
+    errors=(422,),
 )
 PRODUCE_V2: Final = Row(
     summary="Produce records.",
@@ -57,6 +75,7 @@ PRODUCE_V2: Final = Row(
     " call waits, or is refused whole with 429.",
     takes=RECORDS,
     answers=(V2,),
+    errors=(408, 422),
 )
 # By method and path below the prefix, without parameter names.
 ROWS: Final[Mapping[tuple[str, str], Row]] = {
@@ -124,11 +143,13 @@ ROWS: Final[Mapping[tuple[str, str], Row]] = {
 }
 
 
-def operation(method: str, prefix: str, address: str, errors: Operation) -> Operation:
-    """Return the description of one call, with the errors that all calls share."""
+def operation(method: str, prefix: str, address: str, error: Operation) -> Operation:
+    """Return the description of one call, whose errors have the schema `error`."""
     row = ROWS.get(
         (method, PARAMETER.sub("{}", address)), Row(summary=f"{method} {prefix}{address}.")
     )
+    some = OF_CONSUMERS if address.startswith(CONSUMERS) else row.errors
+    errors = {**ERRORS, **{status: ERRORS_OF_SOME[status] for status in some}}
     words = re.findall(r"\w+", f"{prefix}{address}")
     body: Operation = {"content": {kind: {"schema": {}} for kind in row.takes}}
     done: Operation = {"description": "Done."}
@@ -147,5 +168,11 @@ def operation(method: str, prefix: str, address: str, errors: Operation) -> Oper
             *({"name": name, "in": "query", "schema": {"type": "string"}} for name in row.query),
         ],
         **({"requestBody": body} if row.takes else {}),
-        "responses": {str(row.status): done, **errors},
+        "responses": {
+            str(row.status): done,
+            **{
+                str(status): {"description": said, "content": {row.error_type: {"schema": error}}}
+                for status, said in errors.items()
+            },
+        },
     }

@@ -7,7 +7,7 @@ from typing import Final
 from gateway.rest.produce.batch import produce_batch
 from gateway.rest.produce.desk import Desk
 from gateway.rest.produce.stream import Streams
-from gateway.rest.produce.v2 import produce_v2
+from gateway.rest.produce.v2 import V2, produce_v2
 from gateway.rest.router import Route
 from gateway.rest.worker import Worker
 
@@ -51,6 +51,11 @@ class Room:
 
     def v2(self) -> Sequence[Route]:
         return [
-            Route(method="POST", path=path, handler=lambda call: produce_v2(call, self.desk))
+            Route(
+                method="POST",
+                path=path,
+                handler=lambda call: produce_v2(call, self.desk),
+                errors=V2,
+            )
             for path in ("/topics/{topic}", "/topics/{topic}/partitions/{partition}")
         ]

@@ -48,13 +48,6 @@ BODIES: Final = msgspec.json.Decoder(Body)
 
 async def produce_v2(call: Call, desk: Desk) -> None:
     """Serve `POST /topics/{topic}`, and below it `/partitions/{partition}`."""
-    try:
-        await _produce(call, desk)
-    except (ApiError, KafkaFailure) as failed:
-        await call.fail(api_error(failed), content_type=V2)
-
-
-async def _produce(call: Call, desk: Desk) -> None:
     given = call.headers.get("content-type", V2).partition(";")[0].strip().lower()
     if given not in EMBEDDED and given not in OF_REGISTRY:
         listed = ", ".join(EMBEDDED)

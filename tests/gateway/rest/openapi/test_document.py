@@ -105,6 +105,7 @@ def test_no_call_that_is_made_up_fails_the_gateway(api: Api) -> None:
     api.prefix = ""
     schema = schemathesis.openapi.from_dict(found)
     failed: list[str] = []
+    wrong: set[str] = set()
     answered: set[int] = set()
 
     for result in schema.get_all_operations():
@@ -124,11 +125,17 @@ def test_no_call_that_is_made_up_fails_the_gateway(api: Api) -> None:
             body = case.body if isinstance(case.body, dict | list | str | int) else None
             answer = api(case.method, f"{case.formatted_path}{query}", body)
             answered.add(answer.status_code)
+            row = case.operation.definition.raw["responses"].get(str(answer.status_code), {})
+            if answer.content and answer["Content-Type"] not in row.get("content", {}):
+                wrong.add(
+                    f"{case.method} {case.operation.path} {answer.status_code} {answer.headers}"
+                )
             if answer.status_code >= 500:
                 failed.append(f"{case.method} {case.formatted_path} {answer.content!r}")
 
         ask()
 
     assert failed == []
+    assert wrong == set()
     # Some calls are right, some are wrong, and some name what is not there.
     assert {200, 400, 404} <= answered

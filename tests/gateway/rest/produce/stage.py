@@ -10,11 +10,11 @@ from gateway.kafka.consumer import Reader
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.pool import Pool
 from gateway.kafka.values import Record, Span
-from gateway.rest.calls import Call
+from gateway.rest.calls import JSON, Call
 from gateway.rest.produce.batch import produce_batch
 from gateway.rest.produce.desk import Desk, Limits
 from gateway.rest.produce.stream import Streams
-from gateway.rest.produce.v2 import produce_v2
+from gateway.rest.produce.v2 import V2, produce_v2
 from gateway.rest.router import Handler, Route
 from gateway.rest.topic_creation import TopicCreation
 from tests.fakes.rest_door import CLUSTER, Door
@@ -84,7 +84,10 @@ def door_of(streams: Streams, desk: Desk) -> Door:
         "/topics/{topic}/partitions/{partition}": partial(produce_v2, desk=desk),
     }
     return Door(
-        [Route(method="POST", path=path, handler=handler) for path, handler in handlers.items()]
+        [
+            Route(method="POST", path=path, handler=handler, errors=JSON if "/{cl" in path else V2)
+            for path, handler in handlers.items()
+        ]
     )
 
 
