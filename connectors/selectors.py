@@ -172,6 +172,24 @@ def status(cluster: str, name: str, *, reader: Rights) -> Status:
     return _status(row, _seen_by(reader, cluster))
 
 
+def task_status(cluster: str, name: str, number: int, *, reader: Rights) -> TaskStatus | None:
+    """Return the status of a task, also of one that a worker is about to create."""
+    row = row_of(cluster, name, missing=f"No status found for task {name}-{number}")
+    found = _status(row, _seen_by(reader, cluster)).tasks
+    for one in found:
+        if one.number == number:
+            return one
+    return _awaited(number) if awaits_task(row, number) else None
+
+
+def awaits_task(row: models.Connector, number: int) -> bool:
+    """Return whether workers have still to create a connector's tasks, and this may be one."""
+    is_planned = row.planned_generation >= row.generation
+    most = row.config.get(keys.TASKS_MAX, "1")
+    is_within = number < int(most) if str(most).isdecimal() else number == 0
+    return not is_planned and row.target != models.Target.STOPPED and is_within
+
+
 def source_offsets(cluster: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Return the offset of each place of a source."""
     rows = row_of(cluster, name).offsets.order_by("pk")[:MAX_OFFSETS]
@@ -436,6 +454,22 @@ def _status(row: models.Connector, seen: Callable[[str], str]) -> Status:
             )
             for task in tasks
         ),
+    )
+
+
+def _awaited(number: int) -> TaskStatus:
+    return TaskStatus(
+        number=number,
+        state=models.State.UNASSIGNED,
+        worker=NO_WORKER,
+        trace="",
+        restarts=0,
+        retries=0,
+        figures={},
+        config={},
+        retrying=None,
+        losing=None,
+        read_lately=0,
     )
 
 

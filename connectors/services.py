@@ -189,7 +189,9 @@ def restart_task(by: By, cluster: str, name: str, number: int) -> None:
     _require(by, Operation.OPERATE_CONNECTORS, cluster, name)
     with _changing():
         row = _locked(cluster, name, missing=f"Unknown connector: {name}")
-        if not _restart_tasks(row.tasks.filter(number=number)):
+        is_there = _restart_tasks(row.tasks.filter(number=number))
+        # One that is still to be created starts anyway.
+        if not is_there and not selectors.awaits_task(row, number):
             raise NotFound(f"Unknown task: {name}-{number}")
         tell(Event.TASK_RESTARTED, by=by, connector=row, after={"task": str(number)})
 

@@ -53,7 +53,7 @@ from brokers.supervisor.watcher import News, State, Watcher
 LEFTOVER_SECONDS: Final = 15.0
 LEFTOVER_INTERVAL: Final = 0.1
 # How soon the first connector of a home gets its processes.
-CONNECT_INTERVAL: Final = 0.5
+CONNECT_INTERVAL: Final = 0.2
 # Set if connectors run on Spark.
 SPARK: Final = "SAMSA_SPARK"
 # A second signal within this time is the same key press, or a copy of the first signal.

@@ -88,15 +88,11 @@ class TaskStatusView(ConnectView):
     def get(self, _request: Request, name: str, task: str) -> Response:
         self.require_view(name)
         number = number_of(task)
-        missing = f"No status found for task {name}-{number}"
-        try:
-            found = self.status_of(name)
-        except NotFound:
-            raise NotFound(missing) from None
-        for one in found.tasks:
-            if one.number == number:
-                return Response(shapes.task_status(one, found.version))
-        raise NotFound(missing)
+        found = selectors.task_status(self.cluster_id, name, number, reader=self.caller.rights)
+        if found is None:
+            raise NotFound(f"No status found for task {name}-{number}")
+        version = selectors.connector(self.cluster_id, name).version
+        return Response(shapes.task_status(found, version))
 
 
 class RestartTaskView(ConnectView):

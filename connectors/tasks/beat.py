@@ -33,6 +33,10 @@ from connectors.tasks.processes import Process, Watched
 
 log: Final = logging.getLogger(__name__)
 TICK_S: Final = 1.0
+# The same while a connector waits for its tasks, for as long as the start of a worker takes; one
+# that waits longer has failed, or no worker runs.
+SOON_S: Final = 0.1
+SOON_FOR_S: Final = 15.0
 COMPONENT: Final = "connect-beat"
 # A user who deletes the last connector may soon create another one, and processes take seconds to
 # start.
@@ -79,6 +83,8 @@ class Planner:
         self._names: dict[Process, str] = {}
         self._looked_at = float("-inf")
         self._had_some_at = dict.fromkeys(POOLS, time.monotonic())
+        # Since when connectors wait for their tasks; None while none does.
+        self._waiting_since: float | None = None
         self._holder = f"{processes.host()}:{os.getpid()}:{processes.began(os.getpid())}"
 
     def round(self, wait_s: float) -> None:
@@ -95,10 +101,17 @@ class Planner:
                 workers.bury_silent(self._cluster)
                 planning.plan(self._cluster, self._messages)
                 redrives.plan(self._cluster, self._messages)
+                self._note_waiting(now)
             home.touch(COMPONENT)
         except DatabaseError as error:
             log.warning("plan.not_made reason=%r", str(error))
             connections[CONNECT].close()
+
+    @property
+    def wait_s(self) -> float:
+        """The time until the next round is due."""
+        since = self._waiting_since
+        return TICK_S if since is None or time.monotonic() - since > SOON_FOR_S else SOON_S
 
     def close(self) -> None:
         """Remove the marks of pools without connectors; without any, the home starts no beat."""
@@ -107,6 +120,12 @@ class Planner:
                 wanted.take_back(self._cluster, pool)
         except DatabaseError as error:
             log.warning("plan.mark_kept reason=%r", str(error))
+
+    def _note_waiting(self, now: float) -> None:
+        if not planning.has_waiting(self._cluster):
+            self._waiting_since = None
+        elif self._waiting_since is None:
+            self._waiting_since = now
 
     def _look(self, now: float) -> None:
         self._looked_at = now
@@ -149,5 +168,5 @@ def serve(cluster: str, say_ready: Callable[[], None]) -> None:
     planner = Planner(cluster, Queues(celery_app.make(cluster)))
     say_ready()
     while not stops:
-        planner.round(TICK_S)
+        planner.round(planner.wait_s)
     planner.close()

@@ -34,7 +34,8 @@ def broker_url(url: str) -> str:
 
 def make(cluster: str, pool: str = PLAIN) -> Celery:
     """Return the application of one cluster, with keys in Valkey of its own."""
-    app = Celery("samsa", set_as_current=False)
+    # Without Celery's part for Django, which imports every page of the console to check it.
+    app = Celery("samsa", set_as_current=False, fixups=())
     app.conf.update(
         broker_url=broker_url(settings.REDIS_URL),
         broker_connection_timeout=CONNECT_S,

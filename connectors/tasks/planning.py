@@ -65,6 +65,19 @@ def rows(cluster: str) -> list[ConnectorRow]:
     ]
 
 
+def has_waiting(cluster: str) -> bool:
+    """Return whether a connector waits for its tasks, or a new task for its first slice."""
+    started = Connector.objects.filter(cluster=cluster, target=Target.STARTED)
+    fresh = Task.objects.filter(
+        connector__in=started.exclude(state=State.FAILED),
+        state=State.UNASSIGNED,
+        queued_at=None,
+        slice_ended_at=None,
+        due_at=None,
+    )
+    return started.filter(planned_generation__lt=F("generation")).exists() or fresh.exists()
+
+
 def plan(cluster: str, messages: Messages) -> int:
     """Plan once; return the number of actions."""
     now = database_time.now()

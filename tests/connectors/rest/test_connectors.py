@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from connectors import models
 from connectors.models import State
@@ -93,6 +94,24 @@ def test_states_are_changed_with_the_statuses_of_kafka_connect(connect: Api) -> 
         assert (answer.status_code, answer.json()["name"]) == (202, "a")
     assert connect("DELETE", "/connectors/a").status_code == 204
     assert said(connect("GET", "/connectors/a")) == (404, "Connector a not found")
+
+
+def test_a_task_that_a_worker_is_about_to_create_is_unassigned(connect: Api) -> None:
+    connect("PUT", "/connectors/a/config", {**SOURCE, "tasks.max": "2"})
+
+    for number in (0, 1):
+        assert connect.get(f"/connectors/a/tasks/{number}/status") == {
+            "id": number,
+            "state": "UNASSIGNED",
+            "worker_id": "-",
+            "version": "1.0",
+        }
+        assert connect("POST", f"/connectors/a/tasks/{number}/restart").status_code == 204
+    assert connect("GET", "/connectors/a/tasks/2/status").status_code == 404
+    # Those that it has none of are known once it was asked for its tasks.
+    models.Connector.objects.update(planned_generation=F("generation"))
+    assert connect("GET", "/connectors/a/tasks/1/status").status_code == 404
+    assert connect("POST", "/connectors/a/tasks/1/restart").status_code == 404
 
 
 def test_a_failed_task_shows_its_trace_and_is_restarted(connect: Api) -> None:

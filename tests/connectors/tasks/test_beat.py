@@ -10,8 +10,8 @@ from django.db import OperationalError
 from connectors import wanted
 from connectors.models import Connector
 from connectors.runtime.pools import PLAIN, SPARK
-from connectors.tasks import beat
-from tests.connectors.tasks.rows import CLUSTER, add_connector
+from connectors.tasks import beat, planning
+from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -102,3 +102,37 @@ def test_a_database_that_is_away_keeps_the_mark(
 
     planner().close()
     assert mark.exists()
+
+
+def test_a_connector_that_waits_for_its_tasks_is_looked_at_soon(mark: Path, clock: Clock) -> None:
+    del mark
+    one = planner()
+    one.round(0)
+    assert one.wait_s == beat.TICK_S
+
+    add_connector(planned_generation=0)
+    one.round(0)
+    assert one.wait_s == beat.SOON_S
+    # No worker runs, or its tasks cannot be made: nothing is gained by hurry any more.
+    clock.now += beat.SOON_FOR_S + 1
+    one.round(0)
+    assert one.wait_s == beat.TICK_S
+    Connector.objects.all().delete()
+    one.round(0)
+    add_connector(planned_generation=0)
+    one.round(0)
+    assert one.wait_s == beat.SOON_S
+
+
+@pytest.mark.parametrize(
+    ("task", "waits"),
+    [
+        ({"state": "UNASSIGNED", "queued_at": None}, True),
+        ({"state": "RUNNING", "queued_at": None}, False),
+        ({"state": "FAILED", "queued_at": None}, False),
+    ],
+)
+def test_a_task_waits_until_it_is_queued_first(task: dict[str, Any], waits: bool) -> None:
+    add_task(add_connector(), **task)
+
+    assert planning.has_waiting(CLUSTER) is waits
