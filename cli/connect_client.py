@@ -4,6 +4,7 @@ import functools
 import http.client
 import json
 import os
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ MAX_TOKEN_BYTES: Final = 4096
 SHOWN: Final = 200
 # The end of Connect's message for an invalid config, meant for other HTTP clients.
 ADVICE_TO_CLIENTS: Final = "\nYou can also find the above list of errors at the endpoint"
+# Where the web server has Kafka Connect's REST, and its name among the workers of a home.
+PREFIX: Final = "/connect"
+WEB: Final = "web"
 NOT_FOUND: Final = 404
 UNAUTHORIZED: Final = 401
 
@@ -47,6 +51,8 @@ class Connect:
     url: str
     token: str = field(default="", repr=False)
     ca_file: Path | None = None
+    # The web server's own socket, which knows the owner of the home without a token.
+    own_socket: Path | None = None
 
     def ask(self, method: str, *parts: str, body: object = None, **query: str) -> Any:  # noqa: ANN401 - as JSON has it
         """Return the JSON answer to a call; Refused for an error status."""
@@ -57,8 +63,8 @@ class Connect:
         self, method: str, *parts: str, body: object = None, **query: str
     ) -> tuple[int, Any]:
         """Return the status, too."""
-        place = urlsplit(self.url)
-        path = "/".join([place.path.rstrip("/"), *(quote(part, safe="") for part in parts)])
+        below = PREFIX if self.own_socket else urlsplit(self.url).path.rstrip("/")
+        path = "/".join([below, *(quote(part, safe="") for part in parts)])
         sent = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if sent is not None:
@@ -109,6 +115,8 @@ class Connect:
         raise Refused(refusal, status=status)
 
     def _connection(self) -> http.client.HTTPConnection:
+        if self.own_socket is not None:
+            return Own(self.own_socket)
         place = urlsplit(self.url)
         try:
             host, port = place.hostname, place.port
@@ -128,6 +136,19 @@ class Connect:
         return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
 
 
+class Own(http.client.HTTPConnection):
+    """A connection over the web server's own socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
 def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name a REST API to a command, as `connect`."""
 
@@ -142,7 +163,8 @@ def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
         "--token-file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"File with the access token. Default: the token in ${TOKEN_VARIABLE}.",
+        help=f"File with the access token. Default: the token in ${TOKEN_VARIABLE}; the owner of a"
+        " home needs none on its machine.",
     )
     @click.option(
         "--ca-file",
@@ -160,7 +182,13 @@ def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:
         home: Path,
         **options: object,
     ) -> None:
-        found = Connect(url=url or url_of(home), token=token_of(token_file), ca_file=ca_file)
+        token = token_of(token_file)
+        found = Connect(
+            url=url or url_of(home),
+            token=token,
+            ca_file=ca_file,
+            own_socket=None if url or token else own_socket_of(home),
+        )
         function(connect=found, **options)
 
     return command
@@ -181,6 +209,15 @@ def url_of(home: Path) -> str:
         f"{home} is not running: start it with `./samsa up`, name another home with --home, or an "
         "address with --connect"
     )
+
+
+def own_socket_of(home: Path) -> Path | None:
+    """Return the own socket of a running home's web server, if this user may open it."""
+    found = Home(home)
+    if not found.is_owned():
+        return None
+    path = found.worker_socket(WEB)
+    return path if path.is_socket() and os.access(path, os.R_OK | os.W_OK) else None
 
 
 def token_of(file: Path | None) -> str:

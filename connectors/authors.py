@@ -14,12 +14,14 @@ from connectors import needed_rights, secret_rights
 from connectors.sdk.connector import Connector
 from gateway.access import selectors, token_selectors
 from gateway.access.callers import Caller, CallerKind
-from gateway.access.grants import Rights
+from gateway.access.grants import FULL_ADMIN, Rights
 from gateway.access.operations import Kind, Operation
 from gateway.access.token_selectors import TokenState
 
 USER: Final = "user"
 TOKEN: Final = "token"  # noqa: S105 - a word
+# The owner of the home: everything below it is theirs.
+HOST: Final = "host"
 # An expired token authenticates nothing new; connectors created with it keep running as long as its
 # owner has the rights.
 STANDING: Final = frozenset({TokenState.VALID, TokenState.EXPIRED})
@@ -131,11 +133,15 @@ def claims(
 def _author_of(caller: Caller) -> Author:
     if caller.kind is CallerKind.TOKEN:
         return Author(kind=TOKEN, name=caller.name, number=caller.number)
+    if caller.kind is CallerKind.HOST:
+        return Author(kind=HOST, name=caller.name)
     return Author(kind=USER, name=caller.name, number=selectors.number_of(caller.name))
 
 
 def _rights_of(author: Author) -> Rights | None:
     """Return the current rights of an author; None if deleted, disabled or revoked."""
+    if author.kind == HOST:
+        return Rights([FULL_ADMIN])
     if author.number is None:
         return None
     if author.kind == USER:

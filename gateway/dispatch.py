@@ -12,11 +12,11 @@ from typing import Final, Protocol
 from django.conf import settings
 
 from gateway import host_names
-from gateway.access.callers import Caller
+from gateway.access.callers import Caller, of_host
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
 from gateway.rest.bodies import MAX_BODY_BYTES
-from gateway.rest.calls import CALLER, BrokenOff, Call, declared_by, headers_of
+from gateway.rest.calls import CALLER, HOST_USER, BrokenOff, Call, declared_by, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Arriving, Budget, unread
 from gateway.rest.inflating import plain
@@ -80,6 +80,9 @@ class Dispatch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_http = scope["type"] == "http"
         refused: ApiError | None = None
+        if self._is_of_host(scope):
+            await self._serve_host(scope, receive, send)
+            return
         if is_own(scope):
             application: Application | None = self._calls.find_own(scope)
         elif is_http and scope["path"] in self._bare:
@@ -116,6 +119,12 @@ class Dispatch:
                 await self._fail(scope, send, error)
             return
         scope[CALLER] = caller
+        await self._within(scope, receive, send, sender=caller, limit=MAX_BODY_BYTES)
+
+    async def _serve_host(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the owner of the home, whom the kernel has named, by the views of Connect."""
+        caller = of_host(scope[HOST_USER])
+        scope = {**_as_sent(scope), CALLER: caller}
         await self._within(scope, receive, send, sender=caller, limit=MAX_BODY_BYTES)
 
     async def _serve_page(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,6 +173,10 @@ class Dispatch:
         is_connect = is_below(scope["path"], CONNECT)
         await call.fail(error, number=error.code.status if is_connect else error.code.number)
         self._traffic.count(call)
+
+    def _is_of_host(self, scope: Scope) -> bool:
+        is_served = CONNECT in self._programs and is_below(scope.get("path", ""), CONNECT)
+        return is_served and scope["type"] == "http" and is_own(scope) and HOST_USER in scope
 
     def _is_of_program(self, scope: Scope) -> bool:
         return any(is_below(scope["path"], prefix) for prefix in self._programs)

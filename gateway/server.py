@@ -8,12 +8,14 @@ its own, for requests of other processes of its home.
 import asyncio
 import logging
 import os
+import pwd
 import resource
 import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
 from typing import Any, ClassVar, Final, Protocol
 
 import uvicorn
@@ -24,7 +26,7 @@ from gateway import home, log_lines, memory
 from gateway.addresses import Network, NotAnAddress, networks
 from gateway.admission import MAX_CONNECTIONS, MAX_PER_ADDRESS, Admission
 from gateway.exposure import refusal
-from gateway.rest.calls import LET_IN
+from gateway.rest.calls import HOST_USER, LET_IN
 from gateway.rest.codes import ApiError, Code
 
 APPLICATION: Final = "gateway.asgi:application"
@@ -46,6 +48,8 @@ HTTPS_SECONDS: Final = 365 * 24 * 3600
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 60.0
 MAX_PORT: Final = 65_535
+# A unix socket's record of the process at its other end: pid, user, group.
+CREDENTIALS: Final = Struct("3i")
 # Connections that wait for acceptance; as many as the supervisor's socket has.
 BACKLOG: Final = 1_024
 # Only the supervisor and the other workers of a home connect there.
@@ -116,11 +120,15 @@ class Http(HttpToolsProtocol):
     _unfinished = 0
     _has_moved = False
     _waiting: asyncio.TimerHandle | None = None
+    # Who calls on the process's own socket, if that is the owner of the home.
+    _host_user: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # The supervisor and other workers use a unix socket, even if all else is full.
         is_own = self.server is not None and self.server[1] is None
+        if is_own:
+            self._host_user = owner_at(transport.get_extra_info("socket"))
         address = self.client[0] if self.client is not None else ""
         refused = None if is_own else self.admission.enter(transport, address)
         if refused is None:
@@ -152,6 +160,8 @@ class Http(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        if self._host_user is not None:
+            self.scope[HOST_USER] = self._host_user  # type: ignore[typeddict-unknown-key]
         self._wait()
 
     def on_headers_complete(self) -> None:
@@ -358,6 +368,19 @@ def run(serving: Serving) -> None:
         listeners.append(listening(serving.connect_descriptor))
         asgi.program.serve_connect(port_of(listeners[-1]))
     server.run(listeners)
+
+
+def owner_at(connection: socket.socket) -> str | None:
+    """Return the user at the other end of a unix socket, if they own the home or are root."""
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    _process, user, _group = CREDENTIALS.unpack(found)
+    if user not in {os.geteuid(), 0}:
+        return None
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        # A container may have no name for its user.
+        return str(user)
 
 
 def is_without_calls(record: logging.LogRecord) -> bool:

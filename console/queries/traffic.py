@@ -17,7 +17,12 @@ from gateway.rest.traffic import OTHERS, STEP_S, STEPS, STRANGERS
 # The rows of a page, the busiest first; the others are counted.
 MAX_ROWS: Final = 100
 MINUTES: Final = STEP_S * STEPS // 60
-KINDS: Final = {"token": "token", "user": "user, by password", "session": "user, in the console"}
+KINDS: Final = {
+    "token": "token",
+    "user": "user, by password",
+    "session": "user, in the console",
+    "host": "owner of the home, on its machine",
+}
 # Rows that stand for no single caller: their name and their meaning.
 SPECIAL: Final = {
     OTHERS: ("all others", "beyond the callers that a worker counts"),

@@ -1,4 +1,4 @@
-"""Defines the callers of programmatic interfaces: a token, a console user, or a console page.
+"""Defines the callers of programmatic interfaces: tokens, users, pages, and the owner of the home.
 
 Pure values. The only place that maps a caller to a Kafka principal, so that the brokers' ACLs and
 quotas apply to it.
@@ -7,7 +7,7 @@ quotas apply to it.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gateway.access.grants import Decision, Resource, Rights, decide, refused
+from gateway.access.grants import FULL_ADMIN, Decision, Resource, Rights, decide, refused
 from gateway.access.operations import Kind, Operation
 from gateway.access.token_scopes import option_of
 
@@ -16,6 +16,8 @@ class CallerKind(Enum):
     TOKEN = "token"  # noqa: S105 - a word
     USER = "user"
     SESSION = "session"
+    # A user of this machine who owns the files of the home: rights protect nothing from them.
+    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,9 @@ class Caller:
     @property
     def principal(self) -> str:
         """Return the Kafka principal of this caller."""
+        if self.kind is CallerKind.HOST:
+            # No principal of Kafka: as commands on the host are named.
+            return self.key
         return f"User:token.{self.name}" if self.kind is CallerKind.TOKEN else f"User:{self.name}"
 
     @property
@@ -56,3 +61,8 @@ class Caller:
             f"make a token that may, with `./samsa tokens create NAME {options}` and the options"
             f" for what token {self.name} may already"
         )
+
+
+def of_host(user: str) -> Caller:
+    """Return the caller for a user of this machine who owns the home."""
+    return Caller(kind=CallerKind.HOST, name=user, rights=Rights([FULL_ADMIN]))

@@ -20,6 +20,9 @@ Send = Callable[[Message], Awaitable[None]]
 JSON: Final = "application/json"
 # In the scope of a call to a view: its Caller, or the ApiError by which that is refused.
 CALLER: Final = "samsa.caller"
+# In the scope of a call on the process's own socket: the name of the user who calls, if that is the
+# owner of the home.
+HOST_USER: Final = "samsa.host_user"
 # In the scope of a socket: to be called once its caller is known.
 LET_IN: Final = "samsa.let_in"
 # Names and values of a query together; no query of these interfaces is longer.

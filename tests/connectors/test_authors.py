@@ -12,7 +12,7 @@ from connectors.changes import By
 from connectors.models import Connector
 from gateway.access import models as access
 from gateway.access import selectors, token_selectors
-from gateway.access.callers import Caller, CallerKind
+from gateway.access.callers import Caller, CallerKind, of_host
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation, Role
 from tests.builders import tokens, users
@@ -148,3 +148,12 @@ def test_an_author_creates_the_topics_that_they_may_create() -> None:
 def test_a_connector_of_an_older_release_rests_upon_nobody() -> None:
     assert Known(C).lost(None) == ""
     assert Known(C).lost([{"kind": "user", "operation": "of-a-newer-release"}]) == ""
+
+
+def test_the_owner_of_the_home_has_every_right_on_its_machine() -> None:
+    services.create(By(caller=of_host("ann")), C, "a", SOURCE)
+
+    claims = Connector.objects.get().claims
+    assert {(one["kind"], one["name"]) for one in claims or ()} == {("host", "ann")}
+    assert lost() == ""
+    assert creation_refusal(C, claims, "t") == ""

@@ -6,11 +6,12 @@ import pytest
 from django.conf import settings
 
 from gateway.access.callers import Caller
+from gateway.access.grants import FULL_ADMIN
 from gateway.dispatch import STRANGERS_BODY_BYTES, Dispatch
 from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS
 from gateway.rest.bodies import MAX_BODY_BYTES
-from gateway.rest.calls import CALLER, headers_of
+from gateway.rest.calls import CALLER, HOST_USER, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Budget
 from tests.fakes.asgi import Answer, asked, scope_of
@@ -328,3 +329,33 @@ def test_programs_name_the_server_by_something_that_can_be_its_name(path: str, h
     assert served is not None
     assert unnamed is not None
     assert {served.status, unnamed.status} <= {200, 204}
+
+
+OWN = {"type": "http", "method": "GET", "query_string": b"", "server": ("/run/web.sock", None)}
+
+
+def test_the_owner_of_the_home_calls_connect_without_a_token_on_the_own_socket() -> None:
+    found = told({**OWN, "path": "/connect/a/b", "raw_path": b"/connect/a%2Fb", HOST_USER: "ann"})
+
+    assert found["path"] == "/connect/a%2Fb"
+    assert (found[CALLER].key, found[CALLER].principal) == ("host:ann", "host:ann")
+    assert found[CALLER].rights.grants == (FULL_ADMIN,)
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"path": "/connect/a"},
+        {"path": "/v3/a", HOST_USER: "ann"},
+        {"path": "/connectors", HOST_USER: "ann"},
+    ],
+    ids=["of another user", "not Connect", "not below it"],
+)
+def test_the_own_socket_serves_others_and_elsewhere_as_before(scope: Scope) -> None:
+    assert told({**OWN, **scope})["status"] == 201
+
+
+def test_a_network_names_no_user_of_the_host() -> None:
+    scope = {**OWN, "path": "/connect/a", "server": ("127.0.0.1", 8000), HOST_USER: "ann"}
+
+    assert told(scope)[CALLER] is WRITER

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -10,11 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 
+from gateway import server
 from gateway.server import SILENCE_SECONDS, bound, is_without_calls, listening
 from tests.builders import users
 from tests.console import cluster_rows
@@ -149,3 +152,27 @@ def test_an_address_that_nobody_can_listen_on_ends_the_start(address: str) -> No
         bound(address)
 
     assert address in str(ended.value)
+
+
+class Peer:
+    """A connection whose other end runs as a user."""
+
+    def __init__(self, user: int) -> None:
+        self._user = user
+
+    def getsockopt(self, *_which: int) -> bytes:
+        return server.CREDENTIALS.pack(1, self._user, 1)
+
+
+def test_the_owner_of_the_home_is_known_by_the_kernel() -> None:
+    own = pwd.getpwuid(os.geteuid()).pw_name
+    here, there = socket.socketpair()
+    with here, there:
+        assert server.owner_at(here) == own
+
+
+def test_another_user_at_the_own_socket_is_no_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    peers: list[Any] = [Peer(user) for user in (4712, 4711, 0)]
+
+    assert [server.owner_at(peer) for peer in peers] == [None, "4711", "root"]

@@ -73,6 +73,16 @@ def test_each_worker_is_asked_on_a_socket_that_is_nobody_elses(home: Cluster) ->
         assert b"is not served on this socket" in answer_of(path, "/login")
 
 
+def test_the_owner_of_the_home_needs_no_token_for_connect_on_its_machine(home: Cluster) -> None:
+    run = home.folder / "run"
+
+    assert answer_of(run / "web.sock", "/connect/connectors").endswith(b"\r\n\r\n[]")
+    assert b"is not served on this socket" in answer_of(
+        run / "gateway-1.sock", "/connect/connectors"
+    )
+    assert answer(home.console, "/connect/connectors")[0] == 401
+
+
 def test_a_worker_that_is_killed_comes_back_and_the_port_answers_meanwhile(home: Cluster) -> None:
     killed = home.kill("gateway-1")
 

@@ -159,7 +159,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "click",
     ),
     # Kafka Connect's REST is asked over HTTP.
-    "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl"),
+    "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl socket"),
     # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
     # read by expressions of strangers, too.
     "gateway.kafka": ("", "confluent_kafka concurrent socket re2"),
