@@ -1,4 +1,4 @@
-"""Finds pages, brokers, topics, groups and connectors for the search box, best matches first."""
+"""Finds actions, pages, brokers, topics, groups and connectors for the search box."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from console.queries.groups import visible as visible_groups
 from console.queries.links import link
 from console.queries.reading import Reading, State, moment, reason_of
 from console.queries.topics import MAX_FILTER, visible
+from console.queries.verbs import About, Finders, Hit, actions
 from gateway.access.grants import Resource, Rights
 from gateway.access.operations import Kind, Operation
 from gateway.kafka import shown_names
@@ -67,13 +68,6 @@ PAGES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    text: str
-    link: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     title: str
     hits: tuple[Hit, ...]
@@ -104,7 +98,11 @@ def search(
 def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
     around = frame(cluster_id, rights)
     shown = around.shown.cluster_id if around.shown else ""
-    found = [Group(title="Pages", hits=tuple(_pages(wanted, shown, rights)))]
+    pages = Group(title="Pages", hits=tuple(_pages(wanted, shown, rights)))
+    finders = _finders(around, rights)
+    doing = Group(title="Actions", hits=tuple(actions(wanted, shown, rights, finders)))
+    # Whoever has typed nothing yet learns what can be typed.
+    found = [doing, pages] if wanted else [pages, doing]
     # Without a word, everything would match.
     if shown and wanted:
         found.append(Group(title="Brokers", hits=tuple(_brokers(wanted, shown, rights))))
@@ -139,14 +137,38 @@ def _brokers(wanted: str, cluster_id: str, rights: Rights) -> list[Hit]:
     return [hit for hit in hits if looked_for in f"{hit.text} {hit.detail}".lower()][:MAX_BROKERS]
 
 
+def _finders(around: Frame, rights: Rights) -> Finders:
+    """Return how to find the names that a verb is about; none without a cluster."""
+    if around.shown is None or around.live is None:
+        return dict.fromkeys(About, lambda _: ())
+    cluster_id, snapshot = around.shown.cluster_id, around.live.snapshot
+    groups, connectors = visible_groups(rights, cluster_id), visible_connectors(rights, cluster_id)
+    return {
+        About.TOPIC: lambda part: _topic_names(part, cluster_id, rights),
+        About.GROUP: lambda part: _best(part, groups.among(snapshot.group_names()), MAX_GROUPS),
+        About.CONNECTOR: lambda part: _best(
+            part, connectors.among(connect.names(cluster_id)), MAX_CONNECTORS
+        ),
+        About.BROKER: lambda part: [
+            number
+            for number in (str(each.id) for each in selectors.brokers(cluster_id=cluster_id))
+            if not part or number == part
+        ],
+    }
+
+
 def _topics(wanted: str, cluster_id: str, rights: Rights) -> Iterable[Hit]:
-    names = selectors.topic_names(
+    names = _topic_names(wanted, cluster_id, rights)
+    return (Hit(text=name, link=link("topic", cluster_id, name)) for name in names)
+
+
+def _topic_names(part: str, cluster_id: str, rights: Rights) -> list[str]:
+    return selectors.topic_names(
         cluster_id=cluster_id,
-        contains=wanted,
+        contains=part,
         within=visible(rights, cluster_id),
         limit=MAX_TOPICS,
     )
-    return (Hit(text=name, link=link("topic", cluster_id, name)) for name in names)
 
 
 def _groups(wanted: str, around: Frame, rights: Rights) -> Iterable[Hit]:

@@ -23,7 +23,16 @@ function step(by) {
   rows[Math.min(rows.length - 1, Math.max(0, here + by))]?.focus();
 }
 
+// The second key of a jump, and the page in the rail.
+const JUMPS = { o: "", t: "topics", g: "groups", b: "brokers", c: "connectors", h: "changes" };
+// A second key that comes later is one of its own.
+const JUMP_MS = 1500;
+let jumpsUntil = 0;
+
 const KEYS = {
+  "?": async () => (await import("./keys.js")).showKeys(),
+  g: () => { jumpsUntil = Date.now() + JUMP_MS; },
+  n: () => document.querySelector("main .title a.btn.main, main .title button.btn.main")?.click(),
   "/": () => document.querySelector("#filter")?.select(),
   j: () => step(1),
   k: () => step(-1),
@@ -44,9 +53,11 @@ document.addEventListener("keydown", (event) => {
     event.target.querySelector("a[href]")?.click();
     return;
   }
-  if (!KEYS[event.key]) return;
-  event.preventDefault();
-  KEYS[event.key]();
+  const isJump = Date.now() < jumpsUntil && event.key in JUMPS;
+  jumpsUntil = 0;
+  if (isJump) document.querySelector(`.rail a:not(.mark)[href^="/${JUMPS[event.key]}"]`)?.click();
+  else KEYS[event.key]?.();
+  if (isJump || KEYS[event.key]) event.preventDefault();
 });
 
 // A button puts the text of the element that it names on the clipboard, and says so.

@@ -60,10 +60,14 @@ def test_connectors_are_found_by_those_who_may_see_them() -> None:
     assert found("sinks") == {"Pages": ["Connect"]}
 
 
-def test_without_a_word_the_pages_are_offered() -> None:
+def test_without_a_word_the_pages_are_offered_and_what_can_be_typed() -> None:
     cluster_rows.topic(cluster_rows.cluster(), "orders")
 
-    assert found("  \0") == {"Pages": [page.title for page in PAGES]}
+    offered = found("  \0")
+
+    assert list(offered) == ["Pages", "Actions"]
+    assert offered["Pages"] == [page.title for page in PAGES]
+    assert {"Create topic", "Tail …", "Changes of yesterday"} <= set(offered["Actions"])
 
 
 def test_groups_are_found_with_their_verdicts_in_the_order_of_topics(told: Told) -> None:
@@ -116,6 +120,61 @@ def test_nobody_finds_what_one_may_not_see(told: Told) -> None:
     assert "Groups" not in found("o", some)
     assert "Groups" in found("o")
     assert "Users" not in found("", some)["Pages"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "address"),
+    [
+        ("create topic", "Create topic", "/topics/+new?"),
+        ("crea", "Create topic", "/topics/+new?"),
+        ("Create topic carts", "Create topic carts", "/topics/+new?name=carts&"),
+        ("orders messages", "Messages of orders", "/topics/orders/messages?"),
+        ("tail ord", "Tail orders", "/topics/orders/messages?mode=tail&"),
+        ("produce into orders", "Produce into orders", "/topics/orders/produce?"),
+        ("reset offsets of group eu", "Reset offsets of eu billing", "/group/reset?"),
+        ("eu billing reset offsets", "Reset offsets of eu billing", "/group/reset?"),
+        ("dead letters", "Dead letters of …", "/connectors?"),
+        (
+            "dead letters copy",
+            "Dead letters of copy-orders",
+            "/connectors/copy-orders/dead-letters?",
+        ),
+        ("restart broker 2", "Restart broker 2", "/brokers/2/restart?"),
+        ("restart", "Restart broker 2", "/brokers/2/restart?"),
+        ("what changed yesterday", "Changes of yesterday", "/changes?period=yesterday&"),
+        ("", "Tail …", "/topics?"),
+    ],
+)
+def test_a_verb_leads_to_the_page_that_does_it(
+    wanted: str, text: str, address: str, told: Told
+) -> None:
+    shown = cluster_rows.cluster()
+    cluster_rows.broker(shown, 2)
+    cluster_rows.topic(shown, "orders")
+    connectors.connector(shown.cluster_id, "copy-orders")
+    told.put(rows.group("eu billing"))
+
+    data = asked(wanted).data
+
+    assert data is not None
+    hits = {hit.text: hit.link for group in data.groups for hit in group.hits}
+    assert hits[text].startswith(address)
+
+
+def test_a_verb_is_offered_to_those_who_may_do_it_and_for_what_they_may() -> None:
+    shown = cluster_rows.cluster()
+    for name in ("orders-eu", "orders-us"):
+        cluster_rows.topic(shown, name)
+    some = Rights(
+        [
+            Grant(operation=operation, kind=Kind.TOPIC, pattern=pattern)
+            for operation, pattern in ((Operation.VIEW, "*"), (Operation.PRODUCE, "orders-e*"))
+        ]
+    )
+
+    assert found("produce orders", some)["Actions"] == ["Produce into orders-eu"]
+    assert "Actions" not in found("create topic", some)
+    assert "Actions" not in found("restart", some)
 
 
 def test_a_wildcard_of_the_database_is_a_letter_like_others() -> None:
