@@ -137,7 +137,9 @@ def _template_texts(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _page_texts(text: str) -> Iterator[tuple[int, str]]:
-    yield 1, _CODE.sub(lambda code: re.sub(r"[^\n]", "\N{MIDDLE DOT}", code[0]), text)
+    # A cell of a table is a part of a sentence.
+    plain = text.replace("|", "\N{BROKEN BAR}")
+    yield 1, _CODE.sub(lambda code: re.sub(r"[^\n]", "\N{MIDDLE DOT}", code[0]), plain)
 
 
 def _kept(pattern: re.Pattern[str], text: str, *, end: str = "|") -> str:

@@ -2,7 +2,7 @@
 API 19, versions 2-7, flexible from 5.
 
 Topics succeed or fail one by one.  The answer comes when the brokers that clients will ask next
-know the topics, or with REQUEST_TIMED_OUT.  A name that stands twice is INVALID_REQUEST, one that
+know the topics, or with REQUEST_TIMED_OUT.  A name listed twice is INVALID_REQUEST, one that
 differs from an existing one only by "." and "_" INVALID_TOPIC_EXCEPTION.  An unknown configuration
 key or a bad value is INVALID_CONFIG.
 

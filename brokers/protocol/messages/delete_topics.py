@@ -1,7 +1,7 @@
 """DeleteTopics: delete topics with all their records, by name or by id.
 API 20, versions 1-6, flexible from 4.
 
-Topics succeed or fail one by one.  Deleting by id never hits a topic that was made anew under the
+Topics succeed or fail one by one.  Deleting by id never hits a topic that was recreated under the
 same name.  The answer comes when the topics are no longer to be seen; the files go later.
 
 Versions:

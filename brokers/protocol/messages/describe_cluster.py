@@ -1,7 +1,7 @@
 """DescribeCluster: show the brokers, the controller and the id of the cluster.
 API 60, versions 0-2, flexible from 0.
 
-What Metadata tells about the cluster, without topics, for tools.
+The cluster's part of Metadata, without topics, for tools.
 
 Versions:
   0  (KIP-700)

@@ -4,7 +4,7 @@ API 32, versions 1-4, flexible from 4.
 A value is looked for from the closest source to the farthest, and the answer says which one had
 it.  Resource types are 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group.  A
 broker's own values are known only at that broker, so the request goes to it; the empty broker name
-stands for the defaults of all brokers that were set at run time.
+means the defaults of all brokers that were set at run time.
 
 Versions:
   1  sources and synonyms (KIP-226); the oldest left by KIP-896

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions: describe topics page by page, eligible leaders included.
 API 75, version 0, flexible from 0.
 
-What Metadata tells about topics, for clusters whose answer would grow too large: topics come
-sorted by name and stop at a limit, and next_cursor says where to go on.
+The topics of Metadata, for clusters whose answer would grow too large: topics come
+sorted by name and stop at a limit, and next_cursor says where to continue.
 
 Versions:
   0  (KIP-966)

@@ -1,4 +1,4 @@
-"""ElectLeaders: elect leaders anew: the preferred replicas, or any replica where none is in sync.
+"""ElectLeaders: elect leaders: the preferred replicas, or any replica where none is in sync.
 API 43, versions 0-2, flexible from 2.
 
 Versions:

@@ -29,7 +29,7 @@ Versions:
   15 replica_state with the broker epoch in place of replica_id (KIP-903)
   16 node_endpoints (KIP-951)
   17 replica_directory_id (KIP-853)
-  18 the follower's high_watermark, so that the leader tells it of a newer one at once (KIP-1166)
+  18 the follower's high_watermark, so that the leader sends it a newer one at once (KIP-1166)
 """
 
 from collections.abc import Sized

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions: tell a client which metrics to push, and how often.
+"""GetTelemetrySubscriptions: return the metrics that a client pushes, and the interval.
 API 71, version 0, flexible from 0.
 
 Advertised only where something receives the metrics, since clients begin to push at once.

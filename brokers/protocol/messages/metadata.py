@@ -1,11 +1,11 @@
-"""Metadata: tell which brokers there are and who leads which partition.
+"""Metadata: return the brokers, and the leader of each partition.
 API 3, versions 0-13, flexible from 9.
 
 The first thing every client asks, and the answer to every NOT_LEADER_OR_FOLLOWER.  Addresses are
-those of the listener that the request came in by.  Every leader named stands in brokers, the
+those of the listener that the request came in by.  Every leader named is in brokers, the
 controller is a broker that answers, leader epochs of a topic id never go back, and topic ids
 survive everything but the topic.  A topic that does not exist may be created on the way: the
-request that does so is told UNKNOWN_TOPIC_OR_PARTITION and the next one has it; where the creation
+request that does so gets UNKNOWN_TOPIC_OR_PARTITION and the next one has it; where the creation
 takes longer than an answer should, it is LEADER_NOT_AVAILABLE until the client asks again.  Topics
 the principal may not describe are left out of "all" and are TOPIC_AUTHORIZATION_FAILED when asked
 for.

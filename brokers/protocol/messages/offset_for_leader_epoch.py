@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: tell where a leader epoch ends in the leader's log.
+"""OffsetForLeaderEpoch: return the end offset of a leader epoch in the leader's log.
 API 23, versions 2-4, flexible from 4.
 
 A reader that held records of an epoch finds out whether the log was cut below its position: the

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: write commit or abort markers, as the coordinator tells the leaders to.
+"""WriteTxnMarkers: write commit or abort markers on behalf of the coordinator.
 API 27, versions 1-2, flexible from 1.
 
 Versions:
