@@ -40,6 +40,9 @@ ZSTD_BLOCK: Final = 2**17
 # The largest window of a decoder. 128 MiB is the library's own limit and that of Java clients;
 # pages of it are touched only as output fills them, and output is capped.
 ZSTD_MAX_WINDOW: Final = 2**27
+# The encoder's tables grow with the data, at level 22 to 700 MB for what 64 MiB unpack from. Above
+# this size it works with the tables for this size, about 100 MB.
+ZSTD_TUNED_BYTES: Final = 2**23
 _ZSTD_RAW, _ZSTD_RLE, _ZSTD_RESERVED = 0, 1, 3
 
 # The container of snappy-java: magic, two version numbers, then blocks after their length. No raw
@@ -225,7 +228,13 @@ def _compress_lz4(data: Buffer, level: int | None) -> bytes:
 
 
 def _compress_zstd(data: Buffer, level: int | None) -> bytes:
-    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level).compress(data)
+    level = _ZSTD_LEVEL if level is None else level
+    if len(data) <= ZSTD_TUNED_BYTES:
+        return zstandard.ZstdCompressor(level=level).compress(data)
+    tuned = zstandard.ZstdCompressionParameters.from_level(
+        level, source_size=ZSTD_TUNED_BYTES, write_content_size=True
+    )
+    return zstandard.ZstdCompressor(compression_params=tuned).compress(data)
 
 
 def _decompress_none(data: memoryview, output: _Output) -> Iterator[None]:

@@ -22,6 +22,7 @@ from brokers.protocol.records.compression import (
     MIN_BLOCK_SHARE,
     OUTPUT_STEP,
     XERIAL_MAGIC,
+    ZSTD_TUNED_BYTES,
     Compression,
     compress,
     decompress,
@@ -48,6 +49,15 @@ def refusal(codec: Compression, data: bytes, max_bytes: int = MIB) -> ErrorCode:
 
 def zstd_block(kind: int, size: int, content: bytes, *, is_last: bool) -> bytes:
     return (size << 3 | kind << 1 | is_last).to_bytes(3, "little") + content
+
+
+def test_the_tables_of_a_zstd_encoder_do_not_grow_with_a_bomb() -> None:
+    data = bytes(ZSTD_TUNED_BYTES + 1)
+
+    packed = compress(Compression.ZSTD, data, 22)
+
+    assert zstandard.get_frame_parameters(packed).window_size <= ZSTD_TUNED_BYTES
+    assert unpack(Compression.ZSTD, packed, max_bytes=len(data)) == data
 
 
 @pytest.mark.parametrize("codec", Compression, ids=NAME)
