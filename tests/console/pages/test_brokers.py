@@ -205,7 +205,7 @@ def test_a_change_of_a_config_is_previewed(alice: Client, told: Told) -> None:
 
     assert answer.status_code == 200
     page = answer.content.decode()
-    assert "AlterConfigs" in page
+    assert "log.retention.ms" in page
     assert "60000" in page
     assert "/plans/apply" in page
 

@@ -45,8 +45,9 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> FakeWire:
     bury(made, b"theirs", connector_name="other")
 
     @contextmanager
-    def cluster_of(cluster: str) -> Iterator[FakeWire]:
+    def cluster_of(cluster: str, *, user: str = "") -> Iterator[FakeWire]:
         assert cluster == CLUSTER
+        assert user in {"", "alice"}
         yield made
 
     monkeypatch.setattr(query, "cluster_of", cluster_of)
