@@ -24,6 +24,7 @@ from confluent_kafka import (
 from gateway.kafka.connection import Connection, Deadline, Reach
 from gateway.kafka.consumer import record_of
 from gateway.kafka.errors import KafkaFailure, from_exception, translated
+from gateway.kafka.roster import Roster
 from gateway.kafka.values import Place, Position, PositionKind, Record
 
 # The wait of an empty read, after which `stop` is noticed.
@@ -107,9 +108,16 @@ class Member:
     """A consumer; see the module. Close it, or the group waits for its session."""
 
     def __init__(
-        self, connection: Connection, group: str, *, reset: Reset, commits_itself: bool
+        self,
+        connection: Connection,
+        group: str,
+        *,
+        reset: Reset,
+        commits_itself: bool,
+        roster: Roster | None = None,
     ) -> None:
         self._connection = connection
+        self._roster = roster
         self._group = group
         self._reset = reset
         self._commits_itself = commits_itself
@@ -161,6 +169,8 @@ class Member:
                 self._open().assign([_at(place) for place in subscription.places])
                 self._take_on(subscription.places)
             elif subscription:
+                if self._roster is not None:
+                    self._roster.enter(self._group, self._open().memberid())
                 self._open().subscribe(
                     list(subscription.topics),
                     on_assign=self._on_assign,
@@ -372,10 +382,13 @@ class Member:
     def _leave(self) -> None:
         client, self._client = self._client, None
         if client is not None:
+            member = client.memberid()
             try:
                 client.close()
             except KafkaException as error:
                 raise from_exception(error, f"group {self._group}") from error
+            if self._roster is not None:
+                self._roster.leave(member)
 
     def _open(self) -> Consumer:
         if self._is_closed:

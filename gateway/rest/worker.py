@@ -19,7 +19,9 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.pool import Pool
 from gateway.kafka.readers.engine import Readers
+from gateway.kafka.roster import Roster
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.departures import Departures
 from gateway.rest.incoming import Budget
 from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Callers as AnyCallers
@@ -85,6 +87,11 @@ class Place:
     @property
     def cluster_file(self) -> Path:
         return self.home / "cluster-id"
+
+    @property
+    def members(self) -> Path:
+        """The folder in which each worker records its members of groups."""
+        return self.home / "run" / "members"
 
     def socket_of(self, worker: str) -> Path:
         """Return the socket of another worker of this home."""
@@ -171,6 +178,23 @@ class Worker:
         return self.held(Readers(self.connection))
 
     @cached_property
+    def roster(self) -> Roster:
+        """The members of groups that this process has."""
+        return Roster(self.place.members / self.name)
+
+    @cached_property
+    def departures(self) -> Departures:
+        """The members of workers that were killed."""
+        return self.held(
+            Departures(
+                self.place.members,
+                self.name,
+                connection=lambda: self.connection,
+                socket_of=self.place.socket_of,
+            )
+        )
+
+    @cached_property
     def cluster_id(self) -> str:
         """The id of the cluster. From any thread."""
         try:
@@ -210,7 +234,10 @@ class Worker:
 
     def begin(self) -> None:
         """Start the background work; called on the loop, once it runs."""
-        if not self.place.shared_url or self.is_draining:
+        if self.is_draining:
+            return
+        self.departures.begin()
+        if not self.place.shared_url:
             return
         try:
             self.sharing.begin()

@@ -154,7 +154,11 @@ class Room:
                 ledger=worker.ledger,
             ),
             member=lambda group, reset: Member(
-                worker.connection, group, reset=reset, commits_itself=False
+                worker.connection,
+                group,
+                reset=reset,
+                commits_itself=False,
+                roster=worker.roster,
             ),
             cluster_id=worker.cluster_id,
             trusted=settings.TRUSTED_PROXIES,

@@ -20,6 +20,7 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Closed, Member
 from gateway.kafka.readers.following import Readable
+from gateway.kafka.roster import Roster
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import names
@@ -163,6 +164,7 @@ class Instances:
         names_of: Callable[[TopicPattern, Readable], Awaitable[Sequence[str]]],
         create_topics: Callable[[Caller, Sequence[str]], Awaitable[None]],
         claims: Callable[[], Claims],
+        roster: Roster | None = None,
         has_elsewhere: Callable[[Caller, str, str, str | None], Awaitable[bool]],
         seats: Seats | None = None,
     ) -> None:
@@ -173,6 +175,7 @@ class Instances:
         # Creates those that are missing, where that is allowed.
         self.create_topics = create_topics
         self._claims = claims
+        self._roster = roster
         # (caller, group, name, worker): whether that worker, or any other one if None, has it.
         self._has_elsewhere = has_elsewhere
         self._seats = seats or seats_with(None)
@@ -197,7 +200,11 @@ class Instances:
         if (group, name) in self._instances:
             raise exists(name)
         member = Member(
-            self._connection(), group, reset=draft.reset, commits_itself=draft.commits_itself
+            self._connection(),
+            group,
+            reset=draft.reset,
+            commits_itself=draft.commits_itself,
+            roster=self._roster,
         )
         instance = Instance(group, name, draft, member, caller=caller)
         # Take the name before asking other workers, so that two calls cannot both succeed.

@@ -38,6 +38,7 @@ class Room:
                 names_of=worker.readers.names,
                 create_topics=worker.creation.create_all,
                 claims=lambda: worker.shared,
+                roster=worker.roster,
                 has_elsewhere=self._has_elsewhere,
                 seats=seats_with(worker.ledger),
             )
