@@ -48,7 +48,7 @@ _STATIC: Final = (
     ("broker.id", _INT, None, "This broker's number; the same as node.id."),
     ("broker.rack", _STRING, None, "The rack or zone of this broker."),
     ("connections.max.idle.ms", _LONG, "600000",
-     "After this much silence a connection is closed."),
+     "Close a connection after this time without a request."),
     ("delete.topic.enable", _BOOLEAN, "true", "Whether topics can be deleted."),
     ("fetch.max.bytes", _INT, "57671680", "The maximum bytes of the response to a fetch."),
     ("inter.broker.listener.name", _STRING, "PLAINTEXT", "The listener that brokers use."),
@@ -56,82 +56,83 @@ _STATIC: Final = (
     ("log.dir", _STRING, None, "The folder of this broker's logs."),
     ("log.dirs", _LIST, None, "The folders of this broker's logs; it has one."),
     ("max.incremental.fetch.session.cache.slots", _INT, "1000",
-     "The most fetch sessions that are remembered."),
+     "The maximum number of fetch sessions."),
     ("node.id", _INT, None, "This broker's number."),
     ("process.roles", _LIST, "broker", "The roles of this process."),
     ("producer.id.expiration.ms", _INT, "86400000",
-     "After this time without a write an idempotent producer is forgotten."),
+     "Expire an idempotent producer after this time without a write."),
     ("queued.max.requests", _INT, "500", "How many requests may wait."),
-    ("sasl.enabled.mechanisms", _LIST, "", "The ways in which clients can log in."),
-    ("security.inter.broker.protocol", _STRING, "PLAINTEXT", "How brokers speak to each other."),
-    ("socket.request.max.bytes", _INT, "104857600", "The largest request that is read."),
-    ("super.users", _STRING, "", "The principals that may do everything."),
+    ("sasl.enabled.mechanisms", _LIST, "", "The SASL mechanisms that clients can use."),
+    ("security.inter.broker.protocol", _STRING, "PLAINTEXT",
+     "The security protocol between brokers."),
+    ("socket.request.max.bytes", _INT, "104857600", "The maximum size of a request in bytes."),
+    ("super.users", _STRING, "", "The principals with all rights."),
 )
 _POSITIVE: Final = at_least(1)
 _ANY_TIME: Final = at_least(0)
 # Of group coordinators: key, type, default, rule, sentence. Read-only, too.
 _GROUPS: Final = (
     ("group.consumer.assignment.interval.ms", _INT, "1000", _ANY_TIME,
-     "The least time between two assignments of a group with the consumer protocol."),
+     "The minimum time between two assignments of a group with the consumer protocol."),
     ("group.consumer.assignors", _LIST, "uniform,range", items_of("uniform", "range"),
      "The assignors of groups with the consumer protocol; the first one if a group names none."),
     ("group.consumer.heartbeat.interval.ms", _INT, "5000", _POSITIVE,
      "The interval in which members of a group with the consumer protocol send heartbeats."),
     ("group.consumer.max.size", _INT, "2147483647", _POSITIVE,
-     "The most members of a group with the consumer protocol."),
+     "The maximum number of members of a group with the consumer protocol."),
     ("group.consumer.migration.policy", _STRING, "bidirectional",
      one_of("bidirectional", "upgrade", "downgrade", "disabled"),
-     "Which way a group may move between the classic and the consumer protocol by itself."),
+     "The directions in which a group may migrate between the classic and the consumer protocol."),
     ("group.consumer.regex.refresh.interval.ms", _INT, "600000", at_least(10_000),
-     "How often patterns of a subscription are held against the names of topics."),
+     "The interval in which regular expressions of subscriptions are matched with topic names."),
     ("group.consumer.session.timeout.ms", _INT, "45000", _POSITIVE,
-     "After this silence a member of a group with the consumer protocol is gone."),
+     "Remove a member of a group with the consumer protocol after this time without a heartbeat."),
     ("group.initial.rebalance.delay.ms", _INT, "3000", _ANY_TIME,
-     "How long an empty group waits for more members before it begins."),
+     "How long an empty group waits for more members before its first rebalance."),
     ("group.max.session.timeout.ms", _INT, "1800000", _POSITIVE,
-     "The longest session timeout that a member may ask for."),
+     "The maximum session timeout of a member."),
     ("group.max.size", _INT, "2147483647", _POSITIVE, "The most members of a group."),
     ("group.min.session.timeout.ms", _INT, "6000", _POSITIVE,
-     "The shortest session timeout that a member may ask for."),
+     "The minimum session timeout of a member."),
     ("offset.metadata.max.bytes", _INT, "4096", _ANY_TIME,
-     "The longest text that a client may keep beside a committed offset."),
+     "The maximum size of the metadata of a committed offset."),
     ("offsets.commit.timeout.ms", _INT, "5000", _POSITIVE,
      "The time in which a commit must be durable; after it the client gets a retriable error."),
     ("offsets.retention.check.interval.ms", _LONG, "600000", _POSITIVE,
      "The interval in which expired committed offsets are deleted."),
     ("offsets.retention.minutes", _INT, "10080", _POSITIVE,
-     "How long the offsets of a group are kept after its last member has gone."),
+     "How long the offsets of a group are kept after its last member has left."),
     ("offsets.topic.num.partitions", _INT, "50", between(1, 1_000),
-     "The partitions of the topic that keeps committed offsets, once it is created."),
+     "The number of partitions of the topic with the committed offsets, at its creation."),
     ("offsets.topic.replication.factor", _SHORT, "3", _POSITIVE,
-     "The replicas of that topic; as many as there are brokers, if those are fewer."),
+     "The replication factor of that topic, or the number of brokers if that is smaller."),
     # The topic's own rule: a broker that began with less could never create that topic.
     ("offsets.topic.segment.bytes", _INT, "104857600", topic_configs.ROWS["segment.bytes"].rule,
-     "The size of that topic's segments."),
+     "The segment size of that topic."),
 )
 # Of a broker's chores; keys that topics may set for themselves are derived. Read-only.
 _CHORES: Final = (
     (CLEANER_ENABLE, _BOOLEAN, "true", None, "Whether compacted topics are compacted here."),
     (RETENTION_CHECK_MS, _LONG, "300000", _POSITIVE,
-     "How often logs are searched for segments that are too old or too many."),
+     "The interval in which logs are checked for segments to delete."),
 )
 # Settable while brokers run, for one or for all.
 _LIVE: Final = (
     (CLEANER_BACKOFF_MS, _LONG, "15000", _ANY_TIME,
      "How long the cleaner waits when there is nothing to compact."),
-    ("max.connections", _INT, "2147483647", _POSITIVE, "The most connections at a time."),
+    ("max.connections", _INT, "2147483647", _POSITIVE, "The maximum number of connections."),
     ("max.connections.per.ip", _INT, "2147483647", _POSITIVE,
-     "The most connections from one address."),
+     "The maximum number of connections from one address."),
 )
 # Settable for all brokers at once.
 _WIDE: Final = (
     ConfigRow(
         key=NUM_PARTITIONS, type=_INT, default="1", rule=at_least(1), is_dynamic=True,
-        sentence="The partitions of a topic that is created without a number.",
+        sentence="The number of partitions of a topic that is created without one.",
     ),
     ConfigRow(
         key=DEFAULT_REPLICATION_FACTOR, type=_INT, default="1", rule=at_least(1), is_dynamic=True,
-        sentence="The replicas of a topic that is created without a number.",
+        sentence="The replication factor of a topic that is created without one.",
         effect="replication is not part of this release",
     ),
 )
@@ -218,7 +219,9 @@ def check(key: str, value: str, *, is_default: bool) -> None:
             "broker.properties or --set"
         )
     if key in CLUSTER_WIDE and not is_default:
-        raise _invalid(f"{key} holds for the whole cluster: set it on the broker of empty name")
+        raise _invalid(
+            f"{key} applies to the whole cluster: set it on the broker with the empty name"
+        )
 
 
 def check_together(configs: Mapping[str, str]) -> None:
@@ -226,7 +229,7 @@ def check_together(configs: Mapping[str, str]) -> None:
     unknown = sum(key not in ROWS for key in configs)
     if unknown > foreign_configs.MAX_UNKNOWN:
         raise _invalid(
-            f"{unknown} unknown configs would be set, {foreign_configs.MAX_UNKNOWN} are kept; "
+            f"{unknown} unknown configs would be set, {foreign_configs.MAX_UNKNOWN} are allowed; "
             "delete some of them"
         )
 

@@ -291,7 +291,8 @@ def _delete_topic(view: View, action: DeleteTopic) -> Decision:
         topic = _known_topic(view, action.name)
     else:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, "neither name nor id says which topic is to be deleted"
+            ErrorCode.INVALID_REQUEST,
+            "the request has neither the name nor the id of the topic to delete",
         )
     return Decision(
         records=(TopicRemoved(topic.name, topic.id),), result=_result(topic, len(topic.partitions))
@@ -321,8 +322,8 @@ def _create_partitions(view: View, action: CreatePartitions) -> Decision:
     if topic.name in INTERNAL_TOPICS:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic {topic.name!r} is internal, and the number of its partitions says which of "
-            "them keeps what: with another number all of it would be looked for elsewhere",
+            f"topic {topic.name!r} is internal, and its state is assigned to partitions by their "
+            "number: with another number it would not be found",
         )
     there = len(topic.partitions)
     more = action.count - there

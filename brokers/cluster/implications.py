@@ -93,8 +93,8 @@ def _of_deletion(view: View, record: TopicRemoved) -> Iterator[str]:
             " begins where its auto.offset.reset says."
         )
     yield (
-        f"All records of {count} partition{'s' if count > 1 else ''} are deleted, and cannot be"
-        " brought back."
+        f"All records of {count} partition{'s' if count > 1 else ''} are deleted, and cannot be "
+        "recovered."
     )
     yield "Offsets that groups have committed for it are deleted."
     yield (
@@ -140,15 +140,15 @@ def _of_retention(before: TopicValues, after: TopicValues) -> Iterator[str]:
         not before.is_deleted and after.retention_ms != NO_LIMIT
     ):
         yield (
-            f"Segments whose newest record is older than {_time(after.retention_ms)} are deleted"
-            " within minutes, and cannot be brought back."
+            f"Segments whose newest record is older than {_time(after.retention_ms)} are deleted "
+            "within minutes, and cannot be recovered."
         )
     if _is_less(before.retention_bytes, after.retention_bytes) or (
         not before.is_deleted and after.retention_bytes != NO_LIMIT
     ):
         yield (
-            f"The oldest segments of partitions above {_size(after.retention_bytes)} are deleted"
-            " within minutes, and cannot be brought back."
+            f"The oldest segments of partitions above {_size(after.retention_bytes)} are deleted "
+            "within minutes, and cannot be recovered."
         )
     if after.retention_ms != NO_LIMIT and after.segment_ms > after.retention_ms:
         yield (
@@ -167,8 +167,8 @@ def _of_retention(before: TopicValues, after: TopicValues) -> Iterator[str]:
 def _of_cleanup(before: TopicValues, after: TopicValues) -> Iterator[str]:
     if after.is_compacted and not before.is_compacted:
         yield (
-            "Older records of each key are deleted by compaction, and cannot be brought back;"
-            " producers that send records without a key are refused."
+            "Older records of each key are deleted by compaction, and cannot be recovered; "
+            "producers that send records without a key are refused."
         )
     if before.is_deleted and not after.is_deleted:
         yield "Old segments are no longer deleted by age or size, so the topic grows with its keys."

@@ -21,7 +21,7 @@ def place(
     if not brokers:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            "no broker is there to hold the partitions: all are fenced or none has registered; "
+            "no broker is available for the partitions: all are fenced or none has registered; "
             "try again once a broker is running",
         )
     ring = sorted(brokers)

@@ -183,7 +183,7 @@ class AgentLink:
         assert len(proposals) <= MAX_PROPOSALS, f"{len(proposals)} proposals in one call"
         if self._task is None or len(self._calls) >= MAX_CALLS:
             raise ConnectionError(
-                f"{len(self._calls)} calls wait for the agent, {MAX_CALLS} may"
+                f"{len(self._calls)} calls wait for the agent, {MAX_CALLS} are allowed"
                 if self._task is not None
                 else "this broker has not registered"
             )

@@ -97,7 +97,7 @@ class GroupCoordinator:
         if broker is None or broker.is_fenced:
             raise KafkaError(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
-                f"broker {leader} leads the group's partition of {GROUPS_TOPIC} and is not there",
+                f"broker {leader} leads the group's partition of {GROUPS_TOPIC} and is not running",
             )
         return broker
 
@@ -160,7 +160,9 @@ class GroupCoordinator:
     def _topic(self) -> Topic:
         topic = self._context.image.topics.get(GROUPS_TOPIC)
         if topic is None or not self._context.is_serving:
-            raise _not_available(f"{GROUPS_TOPIC} is not there yet: ask for the coordinator again")
+            raise _not_available(
+                f"{GROUPS_TOPIC} does not exist yet: look up the coordinator again"
+            )
         return topic
 
 

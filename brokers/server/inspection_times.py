@@ -26,7 +26,7 @@ Time = int | None | dict[str, str]
 def places_of(texts: Sequence[str]) -> list[Place]:
     """Parse the requested places, each as topic:index:offset; ValueError says what is wrong."""
     if len(texts) > MAX_PLACES:
-        raise ValueError(f"{len(texts)} places are asked for at once, {MAX_PLACES} may be")
+        raise ValueError(f"{len(texts)} positions in one request, {MAX_PLACES} are allowed")
     return [_place(text) for text in texts]
 
 
@@ -60,7 +60,7 @@ def _place(text: str) -> Place:
     index, _, offset = rest.partition(":")
     is_sound = _is_number(index, _MAX_INDEX_DIGITS) and _is_number(offset, _MAX_OFFSET_DIGITS)
     if not topic or not is_sound:
-        raise ValueError(f"at={text!r} is not a place; write topic:index:offset")
+        raise ValueError(f"at={text!r} is not a position; write topic:index:offset")
     return topic, int(index), int(offset)
 
 

@@ -67,7 +67,7 @@ class ProducerIds:
             # Kafka's code for this: clients treat others as fatal.
             raise KafkaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                f"no block of producer ids could be had: {error.code.name} {error.message}",
+                f"no block of producer ids could be allocated: {error.code.name} {error.message}",
             ) from error
         finally:
             self._fetching = None

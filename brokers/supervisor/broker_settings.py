@@ -41,7 +41,9 @@ def read_file(path: Path) -> Mapping[str, str]:
     except OSError as error:
         raise StartRefused(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise StartRefused(f"{path} has more than {MAX_FILE_BYTES} bytes, which no settings need")
+        raise StartRefused(
+            f"{path} is larger than {MAX_FILE_BYTES} bytes, the limit of a settings file"
+        )
     try:
         found = properties.parse(content.decode())
     except ValueError as error:

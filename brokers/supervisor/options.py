@@ -182,12 +182,14 @@ def check(options: Options) -> None:
     for setting in options.settings:
         parse_setting(setting)
     if not 1 <= options.brokers <= MAX_BROKERS:
-        raise StartRefused(f"--brokers is {options.brokers}; between 1 and {MAX_BROKERS} work")
+        raise StartRefused(
+            f"--brokers is {options.brokers}; it must be between 1 and {MAX_BROKERS}"
+        )
     last = max(options.ports())
     if options.port < 0 or last > MAX_PORT:
         raise StartRefused(
-            f"--port {options.port} gives {options.brokers} brokers the ports up to {last};"
-            f" ports lie between 1 and {MAX_PORT}, and 0 picks free ones"
+            f"--port {options.port} gives {options.brokers} brokers the ports up to {last}; ports "
+            f"must be between 1 and {MAX_PORT}, and 0 picks free ones"
         )
     doors = {
         "--web-port": (options.web_port, options.can_web_port_move),
@@ -202,11 +204,13 @@ def check(options: Options) -> None:
     check_metrics_topic(options.metrics_topic)
     if not 1 <= options.gateway_workers <= MAX_GATEWAY_WORKERS:
         raise StartRefused(
-            f"--gateway-workers is {options.gateway_workers};"
-            f" between 1 and {MAX_GATEWAY_WORKERS} work"
+            f"--gateway-workers is {options.gateway_workers}; it must be between 1 and "
+            f"{MAX_GATEWAY_WORKERS}"
         )
     if not 0 <= options.workers <= MAX_WORKERS:
-        raise StartRefused(f"--workers is {options.workers}; between 0 and {MAX_WORKERS} work")
+        raise StartRefused(
+            f"--workers is {options.workers}; it must be between 0 and {MAX_WORKERS}"
+        )
     if (options.web_cert is None) != (options.web_key is None):
         raise StartRefused("--web-cert and --web-key go together: give both files, or neither")
     if is_wildcard(options.advertised_host):
@@ -235,8 +239,8 @@ def check_metrics_topic(name: str) -> None:
         )
     if name in INTERNAL_TOPICS or name == PROHIBITED_TOPIC:
         raise StartRefused(
-            f"--metrics-topic is {name}, which brokers keep for themselves;"
-            " give another name, such as samsa-metrics"
+            f"--metrics-topic is {name}, an internal topic of brokers; give another name, such as "
+            "samsa-metrics"
         )
 
 
@@ -255,7 +259,9 @@ def check_door(option: str, port: int | None, options: Options, *, can_move: boo
     if not port:
         return
     if not 0 < port <= MAX_PORT:
-        raise StartRefused(f"{option} is {port}; ports lie between 1 and {MAX_PORT}, 0 is any")
+        raise StartRefused(
+            f"{option} is {port}; a port must be between 1 and {MAX_PORT}, or 0 for any"
+        )
     if port in options.ports() and not can_move:
         raise StartRefused(
             f"{option} {port} is also the port of broker-{options.ports().index(port) + 1};"

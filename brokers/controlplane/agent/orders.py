@@ -141,7 +141,7 @@ class OrderDesk:
             except Exception as error:  # noqa: BLE001 - one order must not end the agent
                 log.error("order.crashed", number=order.number, verb=order.verb, error=repr(error))
                 # As ASCII, because an invalid character may be the cause of the error.
-                reason = f"the agent failed at it: {error!a}; see its log, and the broker's state"
+                reason = f"the agent failed: {error!a}; see its log, and the broker's state"
                 await self._end(order, {"error": reason})
         except Exception as error:  # noqa: BLE001 - as above
             log.limited("order.end_not_written", number=order.number, error=repr(error))

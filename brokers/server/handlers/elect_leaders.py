@@ -90,5 +90,5 @@ def _verdict(topic: Topic, index: int, *, is_preferred: bool) -> tuple[ErrorCode
         )
     return (
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        f"none of its replicas {list(state.replicas)} is there; start one of these brokers",
+        f"none of its replicas {list(state.replicas)} is running; start one of these brokers",
     )

@@ -39,7 +39,8 @@ def handle(context: Context, call: Call, request: LeaveGroupRequest) -> Message 
 def _excess(leaving: list[MemberIdentity]) -> KafkaError | None:
     if len(leaving) > MAX_LEAVING:
         return KafkaError(
-            ErrorCode.INVALID_REQUEST, f"{len(leaving)} members leave, {MAX_LEAVING} may at once"
+            ErrorCode.INVALID_REQUEST,
+            f"{len(leaving)} members in one request, {MAX_LEAVING} are allowed",
         )
     for each in leaving:
         wrong = part_error(each.member_id, each.group_instance_id)

@@ -102,7 +102,8 @@ def _finding(
     since, place = PLACES.get(timestamp, (0, None))
     if timestamp < 0 and (timestamp not in PLACES or version < since):
         raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION, f"version {version} has no place {timestamp}"
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"version {version} does not support timestamp {timestamp}",
         )
     if not context.is_serving:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker leads nothing yet")

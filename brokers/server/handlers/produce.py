@@ -353,7 +353,7 @@ def timed_out() -> KafkaError:
     """Return the error of a batch that is not safe in time."""
     return KafkaError(
         ErrorCode.REQUEST_TIMED_OUT,
-        "the batch was appended and is not safe yet; it may be after this answer",
+        "the batch was appended but is not durable yet; it may become durable after this answer",
     )
 
 

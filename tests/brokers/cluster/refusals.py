@@ -93,7 +93,7 @@ REFUSED: list[tuple[Action, ErrorCode, str]] = [
     ),
     # Deletion.
     (DeleteTopic(name="unknown"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
-    (DeleteTopic(), ErrorCode.INVALID_REQUEST, "neither name nor id"),
+    (DeleteTopic(), ErrorCode.INVALID_REQUEST, "neither the name nor the id"),
     (DeleteTopic(topic_id=bytes([9] * 16)), ErrorCode.UNKNOWN_TOPIC_ID, "CQkJCQkJ"),
     # More partitions.
     (CreatePartitions(name="unknown", count=4), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),

@@ -166,12 +166,12 @@ def test_the_times_of_records_are_told_for_places_that_are_led_here(tmp_path: Pa
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("at=orders", "at='orders' is not a place; write topic:index:offset"),
-        ("at=orders:0", "is not a place"),
-        ("at=orders:0:-1", "is not a place"),
-        ("at=orders:0:" + "9" * 20, "is not a place"),
-        ("at=:0:0", "is not a place"),
-        ("at=t:0:0&" * 501, "501 places are asked for at once, 500 may be"),
+        ("at=orders", "at='orders' is not a position; write topic:index:offset"),
+        ("at=orders:0", "is not a position"),
+        ("at=orders:0:-1", "is not a position"),
+        ("at=orders:0:" + "9" * 20, "is not a position"),
+        ("at=:0:0", "is not a position"),
+        ("at=t:0:0&" * 501, "501 positions in one request, 500 are allowed"),
         ("a=b&" * 1001, "a question may have 1000 fields"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_setting_that_makes_no_sense_is_refused_in_words(text: str, words: str
         ("no.such.key=1", "no broker config 'no.such.key'"),
         (f"{DELAY}=soon", f"{DELAY} is 'soon'"),
         ("a=1\na=2", "set twice"),
-        ("#" * (MAX_FILE_BYTES + 1), "more than 65536 bytes"),
+        ("#" * (MAX_FILE_BYTES + 1), "larger than 65536 bytes"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused_by_its_path(
