@@ -44,6 +44,8 @@ REFUSED: Final = (
     "interceptor.classes",
 )
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+# What offsets may be besides numbers, for messages.
+WORDS: Final = "earliest, latest or "
 ID_BYTES: Final = 16
 DURATION: Final = re.compile(r"\s*(\d+)\s*([a-z]*)\s*")
 
@@ -199,7 +201,7 @@ def parse_bound(given: Mapping[str, str], side: str, *, default: int) -> Bound:
         named = {None: default, "earliest": EARLIEST, "latest": LATEST}
         value = named[None if text is None else text.lower()]
         return Bound(mark=Mark.PLACE, option=offsets, value=value)
-    return Bound(mark=Mark.OFFSETS, option=offsets, values=parse_offsets(text, offsets))
+    return Bound(mark=Mark.OFFSETS, option=offsets, values=parse_offsets(text, offsets, WORDS))
 
 
 def require_bounds(
@@ -221,9 +223,9 @@ def require_bounds(
         )
 
 
-def parse_offsets(text: str, option: str) -> dict[TopicPartition, int]:
-    """Parse `{"topic": {"0": 23}}`."""
-    form = '{"topic": {"0": 23}}'
+def parse_offsets(text: str, option: str, words: str = "") -> dict[TopicPartition, int]:
+    """Parse `{"topic": {"0": 23}}`; `words` are other values of the option, for messages."""
+    form = f'{words}{{"topic": {{"0": 23}}}}'
     named = parse_json(text, option, form)
     try:
         return {

@@ -7,8 +7,9 @@ first steps. A step that cannot run is refused at once, not at run time.
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from spark_integration.streams.absent import absent
 from spark_integration.streams.aggregates import Aggregate, kind_of_aggregate
 from spark_integration.streams.durations import parse_duration
 from spark_integration.streams.errors import refused
@@ -77,6 +78,11 @@ class Stream:
     groups: tuple[tuple[str, Kind], ...] = ()
     windowed: Window | None = None
     aggregates: tuple[tuple[str, Aggregate, Kind], ...] = ()
+
+    if not TYPE_CHECKING:
+        # Type checkers go on to report attributes that are not there.
+        def __getattr__(self, name: str) -> NoReturn:
+            raise absent(name)
 
     def where(self, condition: Expression) -> "Stream":
         """Keep the rows that satisfy a condition."""

@@ -139,9 +139,10 @@ class _Sieve:
         if isinstance(error, RecordError):
             self._refused[error.index] = error
             return
-        index = row.place_of(_column(error))
-        state = getattr(error, "sqlstate", None)
-        failed = RecordError(f"PostgreSQL: {first_line(error)} ({state})", index=index)
+        column, state = _column(error), getattr(error, "sqlstate", None)
+        index = row.place_of(column)
+        about = f"column {column}: " if column else ""
+        failed = RecordError(f"PostgreSQL: {about}{first_line(error)} ({state})", index=index)
         failed.__cause__ = error
         self._refused[index] = failed
 

@@ -19,7 +19,7 @@ OFFSETS_COLUMNS: Final = frozenset(
     {"connector", "topic", "partition", "next_offset", "task", "epoch", "changed_at"}
 )
 COLUMNS: Final = """
-    SELECT a.attname, t.typcategory = 'A', a.attnotnull
+    SELECT a.attname, t.typcategory = 'A', t.typname IN ('bit', 'varbit')
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
 """
@@ -27,10 +27,11 @@ COLUMNS: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The columns of a table, and which of them are arrays."""
+    """The columns of a table, and which of them are arrays or bits."""
 
     columns: frozenset[str]
     arrays: frozenset[str]
+    bits: frozenset[str]
 
 
 def find(connection: "psycopg.Connection[Any]", name: Name) -> Table | None:
@@ -40,8 +41,11 @@ def find(connection: "psycopg.Connection[Any]", name: Name) -> Table | None:
     rows = connection.execute(COLUMNS, (quoted,)).fetchall()
     if not rows:
         return None
-    arrays = frozenset(name for name, is_array, _ in rows if is_array)
-    return Table(columns=frozenset(row[0] for row in rows), arrays=arrays)
+    return Table(
+        columns=frozenset(name for name, _, _ in rows),
+        arrays=frozenset(name for name, is_array, _ in rows if is_array),
+        bits=frozenset(name for name, _, is_bits in rows if is_bits),
+    )
 
 
 def fit(

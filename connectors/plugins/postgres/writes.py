@@ -111,6 +111,7 @@ class Writer:
 
         names = rows[0].names
         arrays = [name in table.arrays for name in names]
+        bits = [at for at, name in enumerate(names) if name in table.bits]
         columns = (*names, NUMBER) if is_numbered else names
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(*into), _names(columns)
@@ -118,6 +119,10 @@ class Writer:
         with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             for row in rows:
                 cells = _cells(row, names, arrays)
+                for at in bits:
+                    if isinstance(cells[at], bool):
+                        # A capture describes bit(1) as a boolean, as Debezium does.
+                        cells[at] = int(cells[at])
                 copy.write_row([*cells, row.index] if is_numbered else cells)
 
     def merge(

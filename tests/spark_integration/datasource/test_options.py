@@ -85,6 +85,11 @@ def test_a_stream_may_be_limited_by_rows_bytes_and_time() -> None:
         ({"startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets cannot be latest"),
         ({"endingOffsets": "earliest"}, "endingOffsets cannot be earliest"),
         ({"startingOffsets": "0"}, "startingOffsets is '0': give"),
+        (
+            {"startingOffsets": "newest"},
+            'startingOffsets is \'newest\': give earliest, latest or {"topic": {"0": 23}}',
+        ),
+        ({"startingOffsetsByTimestamp": "x"}, "is 'x': give {\"topic\""),
         ({"startingOffsets": '{"t": [0]}'}, "startingOffsets is '{\"t\": \\[0\\]}': give"),
         ({"startingTimestamp": "-5"}, "startingTimestamp is '-5'"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss is 'no': give true or false"),

@@ -117,3 +117,25 @@ def test_a_key_of_the_record_can_be_read_as_a_text() -> None:
     topology = keyed.aggregate(total=sum_of("amount")).to("totals")
 
     assert topology.key_is_text
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("flat_map", "makes one row of each row"),
+        ("flatMapValues", "makes one row of each row"),
+        ("join", "join-a-stream-with-a-table"),
+        ("toTable", "reads one topic"),
+        ("filter", "use where"),
+        ("groupByKey", "use group"),
+        ("reduce", "aggregate\\(n=count\\(\\)\\)"),
+    ],
+)
+def test_step_of_kafka_streams_that_is_absent_is_refused_with_advice(
+    name: str, advice: str
+) -> None:
+    with pytest.raises(StreamRefused, match=f"^{name}: streams have no such step; .*{advice}"):
+        getattr(ORDERS, name)
+
+    assert not hasattr(ORDERS, name)
+    assert not hasattr(ORDERS, "colour")

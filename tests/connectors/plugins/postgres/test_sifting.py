@@ -4,7 +4,7 @@ import pytest
 
 from connectors.plugins.postgres.sink import PostgresSink
 from connectors.sdk.errors import RecordError
-from connectors.sdk.testing import MemorySinkContext, run_sink
+from connectors.sdk.testing import MemorySinkContext, run_sink, sink_record
 from tests.connectors.plugins.postgres.sinks import Database, keys, rows, started
 from tests.connectors.plugins.postgres.test_sink import ORDERS, person
 from tests.extras import requires
@@ -108,3 +108,25 @@ def test_good_rows_of_a_batch_with_refused_ones_are_written_a_few_times_at_most(
     assert len(context.refused) == 10
     ((attempts,),) = rows(database, "SELECT last_value FROM attempts")
     assert attempts < 3 * len(batch)
+
+
+def test_booleans_become_bits_and_refused_values_name_their_column(
+    database: Database, context: MemorySinkContext
+) -> None:
+    database.execute("CREATE TABLE orders (id bigint, flag bit(1), byte bit(8))")
+    context.is_tolerant = True
+    batch = [
+        sink_record({"id": 1, "flag": True, "byte": "00000101"}),
+        sink_record({"id": 2, "flag": False, "byte": None}, offset=1),
+        sink_record({"id": 3, "flag": True, "byte": "5"}, offset=2),
+    ]
+
+    run_sink(PostgresSink(), keys(database), context, [batch])
+
+    assert rows(database, "SELECT id, flag::text, byte::text FROM orders ORDER BY 1") == [
+        (1, "1", "00000101"),
+        (2, "0", None),
+    ]
+    [(record, error)] = context.refused
+    assert record.value["id"] == 3
+    assert str(error).startswith("PostgreSQL: column byte: bit string length 1")
