@@ -6,19 +6,24 @@ with its zip. Everything else in the package is imported.
 """
 
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 from zipimport import zipimporter
 
 from pyspark import cloudpickle
 
-from spark_integration.datasource.source import DataSource
+from spark_integration.datasource.source import DataSource, DataSourceStreamReader
+
+UNSENT = (
+    "the Python processes of this session lack the package of format samsa: send its zip"
+    " (addPyFile, or addArtifacts with pyfile=True) before you register the source, or install the"
+    " wheel there"
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
         DataSourceArrowWriter,
         DataSourceReader,
         DataSourceStreamArrowWriter,
-        DataSourceStreamReader,
     )
     from pyspark.sql.types import StructType
 
@@ -32,6 +37,25 @@ def own_code() -> bytes | None:
         return None
     with open(loader.archive, "rb") as file:  # noqa: PTH123 (short, since it is pickled)
         return file.read()
+
+
+class RefusedStream(DataSourceStreamReader):
+    """The reader of a stream that cannot begin; Spark shows its error last."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802 (Spark's name)
+        raise self._error
+
+    def latestOffset(self, *_: object) -> NoReturn:  # noqa: N802
+        raise self._error
+
+    def partitions(self, *_: object) -> NoReturn:
+        raise self._error
+
+    def read(self, *_: object) -> NoReturn:
+        raise self._error
 
 
 class DefaultSource(DataSource):
@@ -57,7 +81,11 @@ class DefaultSource(DataSource):
     def streamReader(  # noqa: N802 (Spark's name)
         self, schema: "StructType"
     ) -> "DataSourceStreamReader":
-        return self.source().streamReader(schema)
+        try:
+            return self.source().streamReader(schema)
+        # Spark would put an error of its own behind this one, which says what to do.
+        except Exception as error:  # noqa: BLE001
+            return RefusedStream(error)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         return self.source().writer(schema, overwrite)
@@ -79,7 +107,7 @@ class DefaultSource(DataSource):
             from spark_integration.datasource.source import SamsaDataSource  # noqa: PLC0415
         except ModuleNotFoundError:
             if self.code is None:
-                raise
+                raise ModuleNotFoundError(UNSENT) from None
             folder = tempfile.mkdtemp(prefix="samsa-")
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
             with open(f"{folder}/samsa.zip", "wb") as file:  # noqa: PTH123

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from spark_integration.datasource.writer import SamsaStreamWriter, SamsaWriter
 
 try:
-    from pyspark.sql.datasource import DataSource, DataSourceReader
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 except ImportError as error:
     raise ImportError(TOO_OLD) from error
 
-__all__ = ["DataSource", "SamsaDataSource"]
+__all__ = ["DataSource", "DataSourceStreamReader", "SamsaDataSource"]
 
 
 class SamsaDataSource(DataSource):

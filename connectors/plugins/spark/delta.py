@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,6 +98,14 @@ class DeltaTable:
             raise ConnectorError(text) from error
 
         self._sync_log()
+
+    def compact(self, min_files: int, log: Callable[[str], None]) -> None:
+        """Merge small files if a folder has so many."""
+        from connectors.plugins.spark import delta_compaction  # noqa: PLC0415 - an extra
+
+        delta_compaction.compact(
+            self._folder, min_files=min_files, log=log, sync_log=self._sync_log
+        )
 
     def _sync_log(self) -> None:
         """Sync the transaction to disk, which the library does not do."""

@@ -19,6 +19,7 @@ VALUES: Final = "value.format"
 SCHEMA: Final = "value.schema"
 PARTITION_BY: Final = "partition.by"
 PARTITION_TIME: Final = "partition.time"
+COMPACT: Final = "compact.min.files"
 METADATA: Final = "include.metadata"
 BATCH_ROWS: Final = "batch.max.records"
 BATCH_WAIT: Final = "batch.max.wait.ms"
@@ -37,6 +38,8 @@ TIMES: Final[Mapping[str, Mapping[str, str]]] = {
 DEFAULT_ROWS: Final = 500_000
 MAX_ROWS: Final = 50_000_000
 MAX_PARTITION_COLUMNS: Final = 8
+# Of small files in one folder; more of them make every reader slow.
+MAX_FILES: Final = 100_000
 PARTITION_COLUMN: Final = "_partition"
 # Spark cannot read an Iceberg table with a column of the other name, which is Iceberg's own.
 ICEBERG_COLUMN: Final = "_topic_partition"
@@ -61,6 +64,14 @@ class Format(Enum):
     PARQUET = "parquet"
     DELTA = "delta"
     ICEBERG = "iceberg"
+
+
+NOT_COMPACTED: Final[Mapping[Format, str]] = {
+    Format.PARQUET: (
+        "Files of a folder cannot be replaced at once, so readers would see rows twice or miss them"
+    ),
+    Format.ICEBERG: "pyiceberg has no operation that replaces files of a table by merged ones",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +103,11 @@ def table_name(parsed: Parsed) -> tuple[str, str]:
     return parsed[NAMESPACE], parsed[NAME] or home_files.parts_of(parsed[PATH])[-1]
 
 
-def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Yield the keys of an Iceberg table that conflict with others, each with the problem."""
+def table_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a table that conflict with its format, each with the problem."""
+    reason = NOT_COMPACTED.get(Format(parsed[FORMAT])) if parsed[COMPACT] else None
+    if reason:
+        yield COMPACT, f"{reason}: set {COMPACT}=0, or {FORMAT}=delta for a new table"
     if not _is_iceberg(parsed):
         if parsed[NAME]:
             yield (
@@ -111,8 +125,12 @@ def name_problems(parsed: Parsed) -> Iterator[tuple[str, str]]:
         yield PATH, f"Readers of Iceberg tables cut paths at {cut[0]}: give another folder"
 
 
+def _check_compact(value: Any) -> str | None:
+    return "Give 0 for never, or 2 files or more" if value == 1 else in_range(0, MAX_FILES)(value)
+
+
 def definition() -> Definition:
-    return Definition((*_of_table(), *_of_records(), *of_batches()))
+    return Definition((*_of_table(), *_of_files(), *_of_records(), *of_batches()))
 
 
 def _of_table() -> tuple[Key, ...]:
@@ -160,6 +178,11 @@ def _of_table() -> tuple[Key, ...]:
             visible=_is_iceberg,
             display_name="Table name",
         ),
+    )
+
+
+def _of_files() -> tuple[Key, ...]:
+    return (
         _key(
             PARTITION_TIME,
             Kind.STRING,
@@ -180,6 +203,19 @@ def _of_table() -> tuple[Key, ...]:
             check=_check_columns,
             display_name="Folders by columns",
             example="country, city",
+        ),
+        _key(
+            COMPACT,
+            Kind.INT,
+            "Merge the small files of a Delta table, between batches, as soon as one of its folders"
+            " has so many that are smaller than 50 MiB; 0 for never. Merged files have about"
+            " 100 MiB.",
+            TABLE,
+            default=0,
+            check=_check_compact,
+            importance=Importance.LOW,
+            visible=lambda values: values.get(FORMAT) == Format.DELTA.value,
+            display_name="Merge small files from",
         ),
     )
 

@@ -58,7 +58,7 @@ class SparkSink(JobConnector):
             )
         return [
             Value(name=name, value=parsed[name], errors=(wrong,))
-            for name, wrong in keys.name_problems(parsed)
+            for name, wrong in keys.table_problems(parsed)
         ]
 
     def task_configs(self, parsed: Parsed, *, max_tasks: int) -> list[dict[str, str]]:
@@ -79,6 +79,8 @@ class SparkSinkTask(JobTask):
     def start(self, context: JobContext, parsed: Parsed) -> None:
         self._context = context
         self._newest_ms: int | None = None
+        self._min_files: int = parsed[keys.COMPACT]
+        self._may_compact = bool(self._min_files)
         self._folder = table_folder(parsed[keys.PATH])
         self._shaping = self._make_shaping(context, parsed)
         self._layout = self._shaping.layout
@@ -104,17 +106,30 @@ class SparkSinkTask(JobTask):
         return self._progress.state
 
     def run(self) -> bool:
-        if batches.is_told(self._state) and self._progress.is_idle():
-            return False
-        self._progress.settle()
-        if self._state.batch is None and not self._plan():
+        if not self._has_batch():
+            self._compact()
             return False
         assert self._state.batch is not None, "one was there or was planned"
         self._watch, self._newest_ms = self._pacing.watch(), None
         if self._state.batch.files is None:
             self._write()
         self._publish()
+        self._compact()
         return True
+
+    def _has_batch(self) -> bool:
+        """Return whether there is a batch to finish, or to begin, which is planned then."""
+        if batches.is_told(self._state) and self._progress.is_idle():
+            return False
+        self._progress.settle()
+        return self._state.batch is not None or self._plan()
+
+    def _compact(self) -> None:
+        """Merge small files where the config asks for it, once after each batch and each start."""
+        is_due, self._may_compact = self._may_compact, False
+        if is_due and isinstance(self._table, DeltaTable):
+            self._context.require_lease()
+            self._table.compact(self._min_files, self._context.log)
 
     def _plan(self) -> bool:
         """Fix the next batch; return whether there is one."""
@@ -228,6 +243,7 @@ class SparkSinkTask(JobTask):
         self._context.note_batch(
             self._watch.ended(records=batch.read, rows=written, newest_ms=self._newest_ms)
         )
+        self._may_compact = bool(self._min_files)
         self._tell()
 
     def _require_whole(self, batch: Batch, files: Sequence[WrittenFile]) -> None:

@@ -113,7 +113,7 @@ def _of_target(found: Settings, parsed: Parsed) -> Iterator[tuple[str, str]]:
     if found.topic in {view.topic for view in found.views.values()}:
         yield TOPIC, f"The query reads {found.topic}, and would read what it writes: name another"
     if path:
-        yield from keys.name_problems(parsed)
+        yield from keys.table_problems(parsed)
         target = home_files.parts_of(path)
         for name, text in found.tables.items():
             parts = home_files.parts_of(text)
@@ -225,6 +225,7 @@ def definition() -> Definition:
             *_of_query(),
             *_of_output(),
             replace(of_sink[keys.FORMAT], group=TARGET, visible=_goes_to_a_table),
+            replace(of_sink[keys.COMPACT], group=TARGET),
             replace(of_sink[keys.NAMESPACE], group=TARGET),
             replace(of_sink[keys.NAME], group=TARGET),
             replace(

@@ -49,3 +49,17 @@ def test_a_python_that_has_no_package_reads_it_out_of_the_pickle(tmp_path: Path)
     )
 
     assert loaded.stdout.decode() == "samsa True\n"
+
+
+@requires("spark")
+def test_stream_that_cannot_begin_raises_its_own_error_where_spark_shows_it() -> None:
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - an extra
+
+    from spark_integration.datasource.door import DefaultSource  # noqa: PLC0415
+    from spark_integration.datasource.errors import OptionRefused  # noqa: PLC0415
+
+    reader = DefaultSource({"subscribe": "t"}).streamReader(StructType([]))
+
+    for ask in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
+        with pytest.raises(OptionRefused, match="a schema was given"):
+            ask()

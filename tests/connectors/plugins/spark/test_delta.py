@@ -145,3 +145,43 @@ def test_what_does_not_fit_the_table_is_refused_before_it_is_written(tmp_path: P
 def test_columns_that_delta_has_not_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConnectorError, match="no such columns"):
         DeltaTable(tmp_path, ()).require(schema(id="interval day to second"))
+
+
+def test_small_files_are_merged_beside_batches_and_no_row_is_lost_or_doubled(
+    tmp_path: Path,
+) -> None:
+    told = schema(id="long", name="string")
+    table, lines = DeltaTable(tmp_path, ("name",)), list[str]()
+    for number in range(6):
+        name = "a/b" if number % 2 else None
+        inner = "name=a%2Fb/" if name else "name=__HIVE_DEFAULT_PARTITION__/"
+        made = batch(tmp_path, [{"id": number}], told, inner=inner, partition={"name": name})
+        table.add(replace(STATE, number=number), made)
+    before = sorted(rows_of(tmp_path), key=lambda row: int(row["id"]))
+
+    table.compact(4, lines.append)
+    assert lines == []
+    for _ in range(2):
+        table.compact(3, lines.append)
+    # The batch that was added last is added again, as after a kill.
+    table.add(replace(STATE, number=5), made)
+
+    assert sorted(rows_of(tmp_path), key=lambda row: int(row["id"])) == before
+    assert [line.partition(", and")[0] for line in lines] == [
+        f"merged 6 small files of {tmp_path.name} into 2"
+    ]
+    # Readers of an older version still find its files.
+    assert len(list(tmp_path.rglob("*.parquet"))) == 8
+
+
+def test_failed_merge_is_logged_and_fails_nothing(tmp_path: Path) -> None:
+    table, lines = DeltaTable(tmp_path, ()), list[str]()
+    for number in range(2):
+        made = batch(tmp_path, [{"id": number}], schema(id="long"))
+        table.add(replace(STATE, number=number), made)
+    (tmp_path / "0.parquet").write_bytes(b"PAR1")
+
+    table.compact(2, lines.append)
+
+    assert len(lines) == 1
+    assert "are not merged, a later batch tries again" in lines[0]

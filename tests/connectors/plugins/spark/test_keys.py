@@ -35,6 +35,16 @@ def test_an_iceberg_table_is_called_as_its_folder_unless_it_is_named() -> None:
             "table.path",
             "cut paths at #",
         ),
+        (
+            {"compact_min_files": "20"},
+            "compact.min.files",
+            "Files of a folder cannot be replaced at once, so readers would see rows twice",
+        ),
+        (
+            {"compact_min_files": "20", "table_format": "iceberg"},
+            "compact.min.files",
+            "pyiceberg has no operation that replaces files of a table by merged ones: set",
+        ),
     ],
 )
 def test_names_that_do_not_fit_are_refused_by_their_key(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.plugins.spark.batches import Batch, Span, State, WrittenFile
+from connectors.plugins.spark.delta import DeltaTable
 from connectors.plugins.spark.sink import JOB_CHARS, SparkSink, SparkSinkTask
 from connectors.plugins.spark.state import StateFile
 from connectors.runtime.job_slice import JobTaskContext
@@ -20,7 +21,7 @@ from tests.fakes.slice_ports import FakePorts
 
 OLD, NEW = (TopicPartition(topic="orders", partition=number) for number in range(2))
 
-Start = Callable[[FakePorts], SparkSinkTask]
+Start = Callable[..., SparkSinkTask]
 
 
 @pytest.fixture
@@ -28,10 +29,11 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Start the sink's task, whose worker has just done a batch."""
     monkeypatch.setenv("SAMSA_HOME", str(tmp_path))
 
-    def started(fakes: FakePorts) -> SparkSinkTask:
+    def started(fakes: FakePorts, **more: str) -> SparkSinkTask:
         reading = {"topics": "orders", "consumer.override.auto.offset.reset": "latest"}
         spec = TaskSpec(connector="c", plugin=job(), config=reading)
         told = {"table.path": "lake", "batch.max.wait.ms": "600000"}
+        told |= {name.replace("_", "."): text for name, text in more.items()}
         task = SparkSinkTask()
         task.start(
             JobTaskContext(Turn(spec, fakes.ports)), parse_config(SparkSink.definition(), told)
@@ -56,6 +58,21 @@ def test_a_partition_that_begins_at_its_end_begins_there_though_the_batch_waits(
     assert not task.run()
 
     assert fakes.wire.groups == {"connect-c": {OLD: 0, NEW: 3}}
+
+
+def test_small_files_are_merged_once_after_a_start_where_nothing_is_new(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(DeltaTable, "compact", lambda _, least, log: asked.append((least, log)))
+    fakes = FakePorts(orders=2)
+
+    task = start(fakes, table_format="delta", compact_min_files="20")
+    runs = [task.run(), task.run()]
+    start(fakes, table_format="delta").run()
+
+    assert runs == [False, False]
+    assert [least for least, _ in asked] == [20]
 
 
 @pytest.mark.parametrize("is_first_moved", [False, True])
