@@ -149,7 +149,7 @@ class Broker:
             self._dispatch, limits=limits, clock=clock, metrics=self.metrics, log=log
         )
         self._flusher.around = self.listener.gather
-        self._compactor = Compactor(
+        self.compactor = Compactor(
             self.replicas,
             clock=clock,
             run_worker=clean,
@@ -196,7 +196,11 @@ class Broker:
         self._flusher.start()
         chores = [
             self._loop.create_task(self._dispatch.run()),
-            self._loop.create_task(self._housekeeping().run()),
+            self._loop.create_task(
+                Housekeeping(
+                    self.replicas, clock=self._clock, intervals=intervals(self.config)
+                ).run()
+            ),
             self._loop.create_task(self._look_through_offsets()),
         ]
         # Separate from the others, since it ends first.
@@ -264,12 +268,6 @@ class Broker:
         groups.on_round = self.metrics.round_ended
         self.context.groups = GroupCoordinator(self.context, groups, settings, tally)
         return groups
-
-    def _housekeeping(self) -> Housekeeping:
-        check_ms = broker_configs.told(self.config.defaults, broker_configs.RETENTION_CHECK_MS)
-        assert isinstance(check_ms, int), f"{check_ms!r} is not a number of milliseconds"
-        intervals = Intervals(retention=check_ms / 1000)
-        return Housekeeping(self.replicas, clock=self._clock, intervals=intervals)
 
     async def _take_ports(self) -> None:
         config = self.config
@@ -374,7 +372,7 @@ class Broker:
 
     async def _compact(self) -> None:
         if broker_configs.told(self.config.defaults, broker_configs.CLEANER_ENABLE):
-            await self._compactor.run()
+            await self.compactor.run()
 
     def _coordinator_loaded(self, index: int, loaded: Loaded) -> None:
         self.metrics.coordinator_load_seconds.observe(loaded.seconds)
@@ -460,7 +458,7 @@ class Broker:
         )
         config = replace(self.config, defaults=settings)
         self.listener.limits = _limits(config)
-        self._compactor.backoff_seconds = _backoff_seconds(config)
+        self.compactor.backoff_seconds = _backoff_seconds(config)
 
     async def _take(self, update: Update, registered: Registered) -> None:
         """Apply a change: requests see it, then partitions follow, then waiters are notified."""
@@ -561,6 +559,13 @@ async def _cancelled(*tasks: "asyncio.Task[None]") -> None:
         # Failures were recorded when they happened.
         with suppress(asyncio.CancelledError, Exception):
             await task
+
+
+def intervals(config: BrokerConfig) -> Intervals:
+    """Return the times between two rounds of each chore."""
+    check_ms = broker_configs.told(config.defaults, broker_configs.RETENTION_CHECK_MS)
+    assert isinstance(check_ms, int), f"{check_ms!r} is not a number of milliseconds"
+    return Intervals(retention=check_ms / 1000)
 
 
 def _backoff_seconds(config: BrokerConfig) -> float:

@@ -4,13 +4,15 @@ import asyncio
 import errno
 import socket
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from brokers.clock import SystemClock
-from brokers.cluster.proposals import DeleteTopic
+from brokers.cluster.image import ResourceType
+from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation, DeleteTopic
 from brokers.cluster.twin import Door, Twin
 from brokers.config import BrokerConfig
 from brokers.protocol.errors import KafkaError
@@ -21,7 +23,7 @@ from brokers.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from brokers.server.broker import Broker, DiskFailing, StartFailed
+from brokers.server.broker import Broker, DiskFailing, StartFailed, intervals
 from brokers.server.logs import Log
 from brokers.server.served import HANDLERS, LANES
 from brokers.storage.disk_failures import MAX_FAILURES, note_failure
@@ -196,6 +198,38 @@ def test_a_port_that_another_program_opened_meanwhile_ends_the_start(tmp_path: P
                 await living
 
     run(story())
+
+
+@pytest.mark.parametrize("broker", ["", "1"], ids=["all brokers", "one"])
+def test_limits_that_are_set_while_a_broker_runs_hold_at_once(tmp_path: Path, broker: str) -> None:
+    wanted = {"max.connections.per.ip": "7", "log.cleaner.backoff.ms": "500"}
+
+    async def story() -> None:
+        async with running_broker(tmp_path) as running:
+            listener = running.broker.listener
+            before = listener.limits
+            edits = tuple(
+                ConfigEdit(key=key, operation=ConfigOperation.SET, value=value)
+                for key, value in wanted.items()
+            )
+            running.twin.propose_now(
+                AlterConfigs(
+                    resource_type=ResourceType.BROKER, name=broker, edits=edits, replaces_all=False
+                )
+            )
+            await until(lambda: listener.limits != before)
+            assert listener.limits == replace(before, max_connections_per_ip=7)
+            assert running.broker.compactor.backoff_seconds == 0.5
+
+    run(story())
+
+
+def test_retention_runs_as_often_as_a_broker_is_configured() -> None:
+    config = BrokerConfig(agent_socket="", log_dir="")
+
+    assert intervals(config).retention == 300
+    often = replace(config, defaults={"log.retention.check.interval.ms": "1000"})
+    assert intervals(often).retention == 1
 
 
 def test_a_topic_that_is_deleted_while_it_is_read_goes(tmp_path: Path) -> None:

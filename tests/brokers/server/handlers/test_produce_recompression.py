@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from brokers.clock import Clock
 from brokers.protocol.errors import ErrorCode
 from brokers.protocol.messages.produce import (
     PartitionProduceData,
@@ -20,7 +21,16 @@ from brokers.protocol.records.reader import records
 from brokers.protocol.records.recompression import recompressed
 from brokers.replication.recompressor import MAX_BYTES_AT_ONCE
 from brokers.server.handlers import produce
-from tests.brokers.replication.parts import REPLICATED, WAIT_SECONDS, Line, image, rig, topic, until
+from tests.brokers.replication.parts import (
+    REPLICATED,
+    WAIT_SECONDS,
+    Line,
+    TickingClock,
+    image,
+    rig,
+    topic,
+    until,
+)
 from tests.builders.logs import NOW_MS, content
 
 MIB = 2**20
@@ -48,10 +58,17 @@ def request(*data: bytes) -> ProduceRequest:
     )
 
 
-def broker(tmp_path: Path, compression: str, *, partitions: int = 1, **configs: str) -> Any:
+def broker(
+    tmp_path: Path,
+    compression: str,
+    *,
+    partitions: int = 1,
+    clock: Clock | None = None,
+    **configs: str,
+) -> Any:
     keys = {key.replace("_", "."): value for key, value in configs.items()}
     of_topic = {**REPLICATED, "compression.type": compression, **keys}
-    return rig(tmp_path, image(topic(partitions=partitions), configs={"t": of_topic}))
+    return rig(tmp_path, image(topic(partitions=partitions), configs={"t": of_topic}), clock=clock)
 
 
 def gated(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
@@ -176,6 +193,22 @@ def test_a_connection_waits_for_the_thread_and_others_do_not(
             # The first is a duplicate of the other connection's batch.
             assert outcomes(line) == [(0, 0), (0, 0)]
             assert found.leader().log.end_offset == 2
+
+    asyncio.run(run())
+
+
+def test_a_turn_of_the_loop_recompresses_for_a_short_time_only(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with broker(tmp_path, "zstd", clock=TickingClock(NOW_MS)) as found:
+            small, rules = memoryview(built(100)), found.leader().log.config.rules
+            at_once = found.replicas.recompressor.at_once
+            # The clock moves by a millisecond with each look.
+            packed = [at_once(small, rules) for _ in range(4)]
+            await asyncio.sleep(0)
+
+            assert packed[0] is not None
+            assert packed[-1] is None
+            assert at_once(small, rules) is not None
 
     asyncio.run(run())
 
