@@ -303,11 +303,15 @@ def test_the_rate_of_a_tail_is_that_of_its_last_seconds(tab: Visitor) -> None:
 def test_columns_are_as_wide_as_what_they_hold(tab: Visitor) -> None:
     page = open_messages(tab)
     wide = part(json.dumps({"text": "long " * 60}), kind="json")
-    frames = [record(number, wide, key=part("k" * 200)) for number in range(20)]
+    frames = [record(number, wide) for number in range(20)]
     write(page, START, *frames, done(), ends=True)
     tab.sees(re.compile("It is so"))
+    # The widths of fonts differ from machine to machine.
+    page.evaluate(
+        "document.querySelectorAll('#records td').forEach((cell) => (cell.style.fontSize = '14px'))"
+    )
 
-    for width in (1680, 1280, 390):
+    for width, least in ((1680, 0.5), (1280, 0.4), (390, 0.25)):
         page.set_viewport_size({"width": width, "height": 860})
         is_cut, value, table = page.evaluate(
             """() => {
@@ -317,9 +321,8 @@ def test_columns_are_as_wide_as_what_they_hold(tab: Visitor) -> None:
               return [cells.map(isCut), width(cells[4]), width(document.querySelector("#records"))];
             }"""
         )
-        # All but the key and the value, which are shortened.
-        assert is_cut == [False, False, False, True, True, False, False], width
-        assert value > table / 4, width
+        assert is_cut == [False, False, False, False, True, False, False], width
+        assert value > least * table, width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
