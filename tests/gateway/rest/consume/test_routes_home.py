@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 HOWTO: Final = ROOT / "docs/howto/read-as-a-group-over-http.md"
 BLOCK: Final = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PROGRAM: Final = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROUNDS: Final = count(2, 10, long=100)
 WAIT_S: Final = 60
 # Members that have died are noticed soon.
@@ -163,6 +164,37 @@ def test_every_line_of_the_guide_works(balancer: Balancer, token: str) -> None:
 
     assert '"instance_id":"my_consumer_instance"' in told
     assert '"value":{"foo":"bar"}' in told
+
+
+def test_every_line_of_the_guide_to_writing_works(home: Cluster) -> None:
+    text = (ROOT / "docs/howto/write-over-http.md").read_text()
+    first, *blocks = BLOCK.findall(text)
+    programs = PROGRAM.findall(text)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "GATEWAY": home.gateway,
+        "TOKEN": tokens(home, "create", "--write=guide", "--create=guide", "--", "writer"),
+    }
+    # The topic of the guide is that of other tests.
+    scripts = [["bash", "-euo", "pipefail", "-c", first + "".join(blocks)]]
+    whole = f"{programs[1]}\nassert write_all({cluster_id(home)!r}, 'guide', range(10_000)) == []"
+    scripts += [[sys.executable, "-c", program] for program in (programs[0], whole)]
+
+    for script in scripts:
+        script[-1] = script[-1].replace("orders", "guide")
+        found = subprocess.run(
+            script, env=environment, capture_output=True, text=True, check=False, timeout=WAIT_S
+        )
+        assert found.returncode == 0, f"{script[-1]}\n{found.stdout}\n{found.stderr}"
+        assert "error_code" not in found.stdout.replace('"error_code":null', "").replace(
+            '"error_code":200', ""
+        )
+
+    assert (len(blocks), len(programs)) == (4, 2)
+
+
+def cluster_id(home: Cluster) -> str:
+    return (home.folder / "cluster-id").read_text().strip()
 
 
 def test_consumers_are_used_by_whichever_worker_takes_the_call(
