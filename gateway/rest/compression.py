@@ -4,6 +4,7 @@ Runs in threads: the event loop compresses nothing. Records and streams are serv
 and stay plain.
 """
 
+import zlib
 from typing import Final
 
 from django.http import HttpRequest
@@ -19,6 +20,8 @@ from gateway.access.callers import Caller, CallerKind
 MIN_BYTES: Final = 4_096
 # The length of an answer says less about its text, as Django's own middleware does it.
 MAX_RANDOM_BYTES: Final = 100
+# Window bits of zlib, plus its sign for the format gzip.
+GZIP_FORMAT: Final = zlib.MAX_WBITS | 16
 GZIP: Final = frozenset({"gzip", "x-gzip", "*"})
 
 
@@ -48,16 +51,22 @@ def compress(answer: Response) -> None:
     """Compress a rendered answer, if it is large and becomes smaller."""
     if answer.status_code != 200 or len(answer.content) < MIN_BYTES:
         return
-    packed = compressed(answer.content)
+    packed = compress_string(answer.content, max_random_bytes=MAX_RANDOM_BYTES)
     if len(packed) < len(answer.content):
         answer.content = packed
         mark(answer)
 
 
-def compressed(text: bytes) -> bytes:
-    """Return a member of gzip; several of them are one body, too."""
-    packed: bytes = compress_string(text, max_random_bytes=MAX_RANDOM_BYTES)
-    return packed
+class Packer:
+    """Compresses an answer in pieces: one member of gzip, since curl reads no more than that."""
+
+    def __init__(self) -> None:
+        self._packer = zlib.compressobj(wbits=GZIP_FORMAT)
+
+    def packed(self, piece: bytes, *, is_last: bool = False) -> bytes:
+        """Return what is ready, which may be nothing."""
+        ready = self._packer.compress(piece)
+        return ready + self._packer.flush() if is_last else ready
 
 
 def mark(answer: HttpResponseBase) -> None:

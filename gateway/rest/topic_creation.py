@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from gateway.access import audit
@@ -101,13 +102,12 @@ class TopicCreation:
         allowed = [topic for topic in topics if self._why_not(caller, topic) is None]
         if not allowed:
             return
-        there = await self._in_thread(lambda: self._find(allowed))
-        for topic in allowed:
-            if topic not in there:
-                try:
+        # A subscription to missing topics is no error.
+        with suppress(ApiError, KafkaFailure):
+            there = await self._in_thread(lambda: self._find(allowed))
+            for topic in allowed:
+                if topic not in there:
                     await self.create(caller, topic)
-                except (ApiError, KafkaFailure):
-                    return
 
     def _why_not(self, caller: Caller, topic: str) -> str | None:
         """Return why a caller may not create a topic by naming it; None if it may."""

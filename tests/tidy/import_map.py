@@ -326,8 +326,14 @@ DOORS: dict[str, frozenset[str]] = {
         ("lz4", "zstandard", "cramjam", "isal"),
         frozenset({"brokers.protocol.records.compression"}),
     ),
-    # Bodies of calls, too.
-    "zlib": frozenset({"brokers.protocol.records.compression", "gateway.rest.inflating"}),
+    # Bodies of calls and answers, too.
+    "zlib": frozenset(
+        {
+            "brokers.protocol.records.compression",
+            "gateway.rest.compression",
+            "gateway.rest.inflating",
+        }
+    ),
     # Whole files of a bucket, too.
     "gzip": frozenset({"brokers.protocol.records.compression", "connectors.plugins.s3.formats"}),
     "msgspec": frozenset(

@@ -47,11 +47,13 @@ class V3View(ApiView):
 
         A failure cuts the answer in the middle, so that no client takes it for a list.
         """
-        is_packed = compression.is_wanted(self.request, self.caller)
+        is_wanted = compression.is_wanted(self.request, self.caller)
+        packer = compression.Packer() if is_wanted else None
 
-        async def piece(text: bytes) -> bytes:
-            sent = await asyncio.to_thread(compression.compressed, text) if is_packed else text
-            return self._counted(sent)
+        async def piece(text: bytes, *, is_last: bool = False) -> bytes:
+            if packer is not None:
+                text = await asyncio.to_thread(packer.packed, text, is_last=is_last)
+            return self._counted(text)
 
         async def pieces() -> AsyncIterator[bytes]:
             # The empty list without its end, "]}".
@@ -62,11 +64,11 @@ class V3View(ApiView):
                 if found:
                     yield await piece((b"" if is_first else b",") + joined(found))
                     is_first = False
-            yield await piece(b"]}")
+            yield await piece(b"]}", is_last=True)
 
         assert empty["data"] == [], "items are appended"
         answer = StreamingHttpResponse(pieces(), content_type=JSON)
-        if is_packed:
+        if is_wanted:
             compression.mark(answer)
         return answer
 

@@ -1,6 +1,7 @@
 """Large answers of views, compressed for programs that accept it."""
 
 import gzip
+import zlib
 
 import pytest
 from django.http import HttpRequest
@@ -66,3 +67,13 @@ def test_a_large_list_is_compressed_and_a_small_one_is_not() -> None:
     for answer in (small, failed):
         assert "Content-Encoding" not in answer
         assert answer.content.startswith(b'["orders-0"')
+
+
+def test_an_answer_in_pieces_is_one_member_of_gzip() -> None:
+    packer, reader = compression.Packer(), zlib.decompressobj(compression.GZIP_FORMAT)
+
+    packed = packer.packed(b"[1") + packer.packed(b",2") + packer.packed(b"]", is_last=True)
+
+    assert reader.decompress(packed) == b"[1,2]"
+    assert reader.eof
+    assert reader.unused_data == b""
