@@ -15,7 +15,20 @@ from typing import TypeVar
 import pytest
 
 from brokers.protocol.errors import ErrorCode
+from brokers.protocol.messages.delete_groups import DeleteGroupsRequest
 from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from brokers.protocol.messages.find_coordinator import FindCoordinatorRequest
+from brokers.protocol.messages.list_groups import ListGroupsRequest
+from brokers.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from brokers.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from brokers.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -148,6 +161,49 @@ def test_batches_are_recompressed_as_kafka_recompresses_them(target: Target) -> 
             each["codec"] = CODECS.get(name, each["codec"])
             each["first offset"] = 3 * number
         assert outlines == wanted, name
+
+
+def test_a_group_outlives_its_last_offset_as_in_kafka(target: Target) -> None:
+    oracle = ConfluentDoor(target.bootstrap)
+    topic, group = f"read-{next(NUMBERS)}", f"lone-{next(NUMBERS)}"
+    oracle.create_topic(topic)
+    settled(partial(is_usable, oracle, topic), True)
+    gone = OffsetDeleteRequest(
+        group_id=group,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+            )
+        ],
+    )
+    with Wire(target.bootstrap) as wire:
+        assert settled(partial(committed, wire, group, topic), 0) == 0
+        deleted = wire.ask(gone, 0)
+        states = {one.group_id: one.group_state for one in wire.ask(ListGroupsRequest(), 5).groups}
+        ends = [
+            wire.ask(DeleteGroupsRequest(groups_names=[group]), 2).results[0].error_code
+            for _ in range(2)
+        ]
+
+    assert deleted.topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert states[group] == "Empty"
+    assert ends == [ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND]
+
+
+def committed(wire: Wire, group: str, topic: str) -> int:
+    """Commit an offset as a client without membership; return its error."""
+    wire.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=[group]), 4)
+    part = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=3, committed_leader_epoch=-1, committed_metadata=""
+    )
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[OffsetCommitRequestTopic(name=topic, partitions=[part])],
+    )
+    error: int = wire.ask(request, 8).topics[0].partitions[0].error_code
+    return error
 
 
 # The codecs by their names in compression.type.
