@@ -176,7 +176,7 @@ def order_of(row: models.BrokerOrder, now_ms: int) -> Order:
     state, message = OrderState(row.state), row.message
     if state is OrderState.WAITING and now_ms > row.deadline_ms:
         state = OrderState.EXPIRED
-        message = "the agent of the broker's host did not take it in time, and will not"
+        message = "the agent of the broker's host did not start it in time, and will not"
     elif state is OrderState.TAKEN and now_ms > row.taken_at_ms + ANSWER_WITHIN_MS:
         state = OrderState.FAILED
         message = "the agent took it and has not said how it ended: look at the broker's state"

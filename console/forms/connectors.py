@@ -71,7 +71,7 @@ def config_from(text: str, held: Mapping[str, str]) -> dict[str, str]:
         )
     except json.JSONDecodeError as error:
         raise Unreadable(
-            f"line {error.lineno}, column {error.colno}: {error.msg}. Mend the JSON there."
+            f"line {error.lineno}, column {error.colno}: {error.msg}. Correct the JSON there."
         ) from None
     except RecursionError:
         raise Unreadable("it is nested too deeply: a config is one object of texts.") from None
@@ -89,7 +89,7 @@ def offsets_from(text: str) -> list[tuple[Place, Place | None]]:
         found = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise Unreadable(
-            f"line {error.lineno}, column {error.colno}: {error.msg}. Mend the JSON there."
+            f"line {error.lineno}, column {error.colno}: {error.msg}. Correct the JSON there."
         ) from None
     except (ValueError, RecursionError):
         raise Unreadable("a number in it is too long, or it is nested too deeply.") from None

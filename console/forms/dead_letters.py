@@ -84,7 +84,9 @@ def _picked(given: list[str]) -> frozenset[tuple[int, int]]:
     if not given:
         raise Unreadable("No letter was ticked: tick some, or send all that are shown.")
     if len(given) > MAX_PICKED:
-        raise Unreadable(f"{len(given)} letters are ticked, {MAX_PICKED} fit: give a range.")
+        raise Unreadable(
+            f"{len(given)} letters are selected, {MAX_PICKED} are allowed: give a range."
+        )
     places = set()
     for text in given:
         partition, _, offset = text.partition("/")

@@ -35,7 +35,9 @@ class TokenForm(forms.Form):
         for scope in NAMED:
             patterns = str(given.get(scope.value, "")).split()
             if len(patterns) > MAX_PATTERNS:
-                self.add_error(scope.value, f"{len(patterns)} names were given, {MAX_PATTERNS} fit")
+                self.add_error(
+                    scope.value, f"{len(patterns)} names are given, {MAX_PATTERNS} are allowed"
+                )
         return given
 
     def grants(self) -> tuple[Grant, ...]:

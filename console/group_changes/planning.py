@@ -182,8 +182,8 @@ def _wanted(
         places = set(view.committed)
     else:
         raise NoPlan(
-            f"Group {around.group} has committed nothing, so “all topics” names none. Name the"
-            " topics that it shall begin to read."
+            f"Group {around.group} has committed nothing, so “all topics” selects none. Name the "
+            "topics to read."
         )
     by_topic: dict[str, list[int]] = {}
     for place in sorted(places):
@@ -232,7 +232,7 @@ def _unsettable(place: Place, view: GroupView, asked: AskedReset, led: Mapping[i
     if not led[place.partition]:
         return "it has no leader at the moment, so its start and end are unknown"
     if asked.goal.kind is GoalKind.SHIFT and place not in view.committed:
-        return "nothing is committed that could be shifted"
+        return "it has no committed offset to shift"
     return ""
 
 

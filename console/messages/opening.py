@@ -10,7 +10,7 @@ from console.messages.places import Places
 from console.messages.question import Mode, Question
 from console.messages.source import Source
 
-CUT: Final = "the log ends before what was read last: it was cut, or the topic was made again"
+CUT: Final = "the log ends before the last position: it was truncated, or the topic was recreated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +137,6 @@ def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
                     one.partition,
                     wanted,
                     one.log_start,
-                    "deleted by retention, or by a client that asked for it",
+                    "deleted by retention, or on request of a client",
                 )
             )

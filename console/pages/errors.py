@@ -18,7 +18,7 @@ from gateway.access.middleware import AccessDenied
 
 # status: (what happened, what to do next)
 WORDS: Final = {
-    400: ("This request makes no sense", "Go back and try it again from the page."),
+    400: ("The request is invalid", "Go back and try it again from the page."),
     403: (
         "This is not allowed",
         "The form may have been open for too long: go back, reload the page and send it again.",

@@ -57,7 +57,9 @@ def previewed(
     try:
         reading = plan_view(cluster_id, actions, rights, holder=holder, now_ms=_now_ms())
     except KafkaError as error:
-        return error_page(BAD_REQUEST, title="No plan can be made of this", next_step=error.message)
+        return error_page(
+            BAD_REQUEST, title="This change cannot be planned", next_step=error.message
+        )
     context = {
         "page": "plan",
         "reading": reading,

@@ -77,8 +77,8 @@ ACTIONS: Final[dict[str, Action]] = {
     "delete": Action(
         title="Delete",
         button="Delete for good",
-        sentence="The user, all rights and all sessions go, and cannot be brought back. The audit"
-        " log keeps the name.",
+        sentence="Deletes the user with all rights and sessions. This cannot be undone. The "
+        "audit log keeps the name.",
         done="is deleted",
         run=lambda actor, number: services.delete_user(actor=actor, number=number),
         is_final=True,
@@ -143,7 +143,7 @@ def add_grant(request: HttpRequest, number: int) -> HttpResponse:
         services.add_grant(actor=selectors.actor_of(request), number=number, grant=form.grant())
     except Refused as error:
         return _user(request, number, form=form, refused=error, status=400)
-    messages.success(request, "The right is given. It holds from the next sign-in on.")
+    messages.success(request, "The right is granted, from the next sign-in on.")
     return redirect("console:user", number=number)
 
 
@@ -154,7 +154,7 @@ def remove_grant(request: HttpRequest, number: int, grant: int) -> HttpResponse:
         services.remove_grant(actor=selectors.actor_of(request), number=number, grant=grant)
     except Refused as error:
         return _user(request, number, refused=error, status=400)
-    messages.success(request, "The right is taken away, and the user is signed out.")
+    messages.success(request, "The right is revoked, and the user is signed out.")
     return redirect("console:user", number=number)
 
 

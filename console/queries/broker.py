@@ -236,11 +236,11 @@ def _sentence(order: Order, host: str, now_ms: int) -> str:
             left_s = max(0, order.deadline_ms - now_ms) // 1000
             return f"{what}: waits for the agent of {host}, and expires in {left_s} s."
         case OrderState.TAKEN:
-            return f"{what}: the agent of {host} has taken it."
+            return f"{what}: the agent of {host} has started it."
         case OrderState.EXPIRED:
             return (
-                f"{what}: the agent of {host} did not take it in time, and will not. See there"
-                " whether it runs (`./samsa status`), then order again."
+                f"{what}: the agent of {host} did not start it in time, and will not. Check there "
+                "whether the agent runs (`./samsa status`), then try again."
             )
         case _:
             return f"{what}: {order.message}."

@@ -89,8 +89,8 @@ def refusal_of(row: BrokerRow, verb: Verb) -> str:
     """Return why an order makes no sense, or why no agent would take it."""
     if not row.takes_orders:
         return (
-            f"The agent of {row.host or 'its host'} takes no orders, as those of earlier releases:"
-            " update that host, or run the command below there."
+            f"The agent of {row.host or 'its host'} takes no orders, because it is of an earlier "
+            "release: update that host, or run the command below there."
         )
     if verb.value in verbs_of(row):
         return ""
@@ -198,8 +198,8 @@ def _active(rows: list[TopicRow], visible: frozenset[str], word: str, what: str)
     return Consequence(
         mark="warn",
         word=word,
-        sentence=f"{quantities.count(len(rows))} of its topics are being {what} just now, with"
-        f" {quantities.bytes_rate(sum(map(rate, rows)))} in all: these clients wait.",
+        sentence=f"{quantities.count(len(rows))} of its topics are being {what} at the moment, "
+        f"with {quantities.bytes_rate(sum(map(rate, rows)))} in all: these clients wait.",
         names=tuple(row.name for row in named),
         more=len(rows) - len(named),
     )

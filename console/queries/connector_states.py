@@ -53,7 +53,7 @@ STATES: Final[Mapping[str, Mark]] = MappingProxyType(
             state="ok", word="Running", meaning="Its tasks run, or have their turn soon."
         ),
         "PAUSED": Mark(
-            state="stale", word="Paused", meaning="Its tasks keep their place and do nothing."
+            state="stale", word="Paused", meaning="Its tasks stay assigned and process no records."
         ),
         "STOPPED": Mark(
             state="stale", word="Stopped", meaning="It has no tasks; offsets can be changed."

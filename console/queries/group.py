@@ -290,13 +290,13 @@ def _sentence(row: GroupRow, at_ms: int) -> str:
     """Return how far a group is behind, and whether it will catch up."""
     if not row.lag:
         if row.at_most:
-            return "How far it is behind is not known: it has not committed"
+            return "Its lag is unknown: it has not committed"
         if row.unknown:
-            return "How far it is behind is not known"
+            return "Its lag is unknown"
         if not row.topics:
             return "Nothing is committed"
         if row.verdict_value is Verdict.NO_MEMBERS:
-            return "Nothing reads it, and nothing waits"
+            return "It has no members and no lag"
         return "Caught up: nothing waits"
     records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"
     seconds = lag_seconds(row, at_ms)

@@ -195,9 +195,9 @@ def _follows(plan: GroupPlan) -> list[str]:
         case GroupChangeKind.DELETE_GROUP:
             return [
                 (
-                    "The group goes with all that it has committed. Consumers that use its name"
-                    " later make a new one, and begin where their auto.offset.reset says: at the"
-                    " end, unless it was set."
+                    "The group is deleted with its committed offsets. Consumers that use its "
+                    "name later create a new one, and begin where their auto.offset.reset says: "
+                    "at the end, unless it was set."
                 ),
                 "It cannot be undone. The audit keeps the offsets of before.",
             ]

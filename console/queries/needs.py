@@ -253,9 +253,9 @@ def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
                 state="warn",
                 word="Busy",
                 sentence=f"Broker {row.id} is slow to turn to its requests",
-                cause=f"One in a hundred waits {row.loop_delay_ms:,.0f} ms for its event loop,"
-                f" above {SLOW_LOOP_MS:,.0f} ms: its core has too much to do, or one client asks"
-                " for too much. Its page names the clients.",
+                cause=f"One in a hundred waits {row.loop_delay_ms:,.0f} ms for its event loop, "
+                f"above {SLOW_LOOP_MS:,.0f} ms: its core is overloaded, or one client sends too "
+                "much. Its page names the clients.",
                 cluster_id=cluster_id,
             )
 
@@ -348,7 +348,7 @@ def of_collector(live: Live, *, cluster_id: str) -> Iterator[Need]:
             rank=Rank.CUT,
             state="warn",
             word="Cut",
-            sentence="The cluster has more than the collector takes in",
+            sentence="The cluster exceeds the limits of the collector",
             cause="Some partitions, groups or commits are missing from these pages. Their limits"
             " are in docs/gaps.md.",
             link=link("groups", cluster_id),

@@ -184,8 +184,8 @@ def _tombstones(values: TopicValues, _replication: int) -> str:
     if not values.is_compacted:
         return ""
     return (
-        f"The marker of a deleted key goes {_span(values.delete_retention_ms)} after it was "
-        "compacted: a consumer that takes longer to read from the beginning may miss it, and "
+        f"The marker of a deleted key is removed {_span(values.delete_retention_ms)} after "
+        "compaction: a consumer that takes longer to read from the beginning may miss it, and "
         "keep the key."
     )
 
@@ -204,8 +204,8 @@ def _no_spare_replica(values: TopicValues, replication: int) -> str:
     if values.min_insync_replicas != replication or replication == 1:
         return ""
     return (
-        f"min.insync.replicas is {replication}, as many as there are replicas: one broker away"
-        " stops producers that ask for acks=all."
+        f"min.insync.replicas is {replication}, the number of replicas: one unavailable broker "
+        "stops producers that ask for acks=all."
     )
 
 

@@ -35,7 +35,7 @@ def test_what_follows_is_said_before_anything_is_done(olga: Client, told: Told) 
     for text in (
         "5 partitions of 2 topics pause until it is started",
         "7 connections are cut",
-        "1 of its topics are being written just now, with 2 KiB/s in all",
+        "1 of its topics are being written at the moment, with 2 KiB/s in all",
         "1 groups have their coordinator here",
         "orders",
         "billing",
@@ -213,7 +213,7 @@ def test_a_log_that_nobody_sends_says_so(olga: Client, told: Told) -> None:
 
     part = page_of(olga, f"/brokers/1/log/{number}{AT}")
 
-    assert "did not take it in time" in part
+    assert "did not start it in time" in part
     assert "hx-trigger" not in part
 
 

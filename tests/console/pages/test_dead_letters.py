@@ -194,7 +194,7 @@ def test_a_plan_that_has_moved_is_shown_with_the_reason(alice: Client, wire: Fak
     [
         ({"what": "chosen"}, "No letter was ticked"),
         ({"what": "chosen", "letter": ["x"]}, "The form names an invalid letter"),
-        ({"what": "chosen", "letter": [f"0/{n}" for n in range(501)]}, "501 letters are ticked"),
+        ({"what": "chosen", "letter": [f"0/{n}" for n in range(501)]}, "501 letters are selected"),
         ({"from": "x"}, "“x” is not a number for from"),
         ({"partition": "9"}, "has no partition 9"),
     ],

@@ -134,7 +134,7 @@ def test_a_group_that_never_committed_gets_its_first_offsets(
 
     if mode == "shift":
         assert previewed.status_code == 400
-        assert "nothing is committed that could be shifted" in previewed.content.decode()
+        assert "it has no committed offset to shift" in previewed.content.decode()
         assert stage.committed() == {}
         return
     rows = shown(previewed)

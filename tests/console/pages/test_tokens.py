@@ -79,7 +79,7 @@ def test_a_viewers_token_does_no_more_than_the_viewer(victor: Client) -> None:
         ({"name": "a b", "read": "x"}, "is not a token name"),
         ({"name": "<script>", "read": "x"}, "is not a token name"),
         ({"name": "app", "read": "a*b"}, "is not a pattern"),
-        ({"name": "app", "read": "x " * 21}, "21 names were given"),
+        ({"name": "app", "read": "x " * 21}, "21 names are given"),
         ({"name": "app", "read": "x", "life": "7"}, "7 is not one"),
     ],
 )

@@ -132,11 +132,11 @@ def test_a_right_is_given_and_taken_away_on_the_page_of_the_user(alice: Client, 
     row = models.Grant.objects.get(user=bob, operation="export")
 
     page = answer.content.decode()
-    assert "The right is given" in page
+    assert "The right is granted" in page
     assert "orders-prod" in page
     assert "topics: orders.*" in page
     taken = alice.post(f"/users/{bob.pk}/grants/{row.pk}/remove", follow=True)
-    assert "taken away" in taken.content.decode()
+    assert "revoked" in taken.content.decode()
     assert not models.Grant.objects.filter(pk=row.pk).exists()
 
 

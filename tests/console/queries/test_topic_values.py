@@ -50,7 +50,7 @@ def test_a_config_for_tests_is_shown_where_it_is_set() -> None:
         ({"retention.ms": "-1"}, "Only grows", "nothing is ever deleted"),
         ({"cleanup.policy": ""}, "Only grows", "cleanup.policy is empty"),
         ({"cleanup.policy": "compact"}, "Note", "retention.ms and retention.bytes have no effect"),
-        ({"cleanup.policy": "compact"}, "Note", "The marker of a deleted key goes 1 d after"),
+        ({"cleanup.policy": "compact"}, "Note", "The marker of a deleted key is removed 1 d after"),
         ({"cleanup.policy": "compact,delete"}, "Note", "compacted and deleted from"),
         ({}, "Note", "The topic is not compacted"),
         ({"min.insync.replicas": "2"}, "Refuses writes", "acks=all are refused, always"),
