@@ -185,8 +185,7 @@ def _delete(asked: Asked) -> HttpResponse:
     if asked.is_sent:
         typed = asked.request.POST.get("name", "").strip()
         if typed == name:
-            lost = [f"The cluster loses {loss}."] if loss else []
-            return asked.preview(DeleteTopic(name=name), [*lost, *meets])
+            return asked.preview(DeleteTopic(name=name), meets)
         shown = typed[: forms.SHOWN]
         wrong = f"“{shown}” is not the name of this topic: type the name above."
     return asked.form("delete", meets=meets, loss=loss, wrong=wrong)

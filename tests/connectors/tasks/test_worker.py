@@ -2,13 +2,34 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
 from connectors.tasks import celery_app, worker
 from connectors.tasks.worker import Child, Flag, Place
+from tests.cluster import ROOT
 from tests.connectors.tasks.rows import CLUSTER, add_connector, add_task, queued
+from tests.database import project_home
 from tests.fakes.slice_ports import FakePorts
+
+# A worker up to the moment at which it would wait for messages.
+STARTED = """
+import os, sys
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "gateway.settings"
+import django
+
+django.setup()
+from celery.apps.worker import Worker
+from connectors.tasks import worker
+
+Worker.start = lambda self: None
+worker.serve(worker.Place(cluster="c", name="w", component="w"), lambda: None, lambda: None)
+costly = ("console.pages", "gateway.rest.openapi", "celery.bin.celery", "prompt_toolkit")
+print(sorted(name for name in sys.modules if name.startswith(costly)))
+"""
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -68,3 +89,17 @@ def test_a_bit_that_the_parent_sets_is_seen_by_its_child() -> None:
     os.waitpid(pid, 0)
 
     assert flag.is_set()
+
+
+@pytest.mark.slow
+def test_a_worker_imports_no_pages_and_no_shell() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", STARTED],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SAMSA_HOME": str(project_home())},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+
+    assert ended.stdout == "[]\n"
