@@ -195,7 +195,12 @@ def spark_table(options: Options, home: Home, doors: Doors) -> list[Component]:
 
 def told_to_connect(home: Home, doors: Doors) -> dict[str, str]:
     # Workers run foreign code, so they get only the variables that they need.
-    told = {"SAMSA_HOME": str(home.folder), **leftovers.mark(home.folder)}
+    told = {
+        "SAMSA_HOME": str(home.folder),
+        # They serve nothing, so they import nothing of the console's pages.
+        "SAMSA_DOOR": "connect",
+        **leftovers.mark(home.folder),
+    }
     if doors.valkey is not None:
         told |= store_url(home)
     return told

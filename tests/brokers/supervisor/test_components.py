@@ -61,6 +61,7 @@ def test_connectors_need_a_beat_and_workers_where_messages_can_go(tmp_path: Path
     assert [row.name for row in rows] == ["connect-beat", "connect-worker-1", "connect-worker-2"]
     assert shlex.join(rows[2].command).endswith("manage.py connect_worker connect-worker-2")
     assert {"REDIS_URL", "SAMSA_HOME"} <= set(rows[1].environment)
+    assert {row.environment["SAMSA_DOOR"] for row in rows} == {"connect"}
     assert not [name for name in rows[1].environment if "SECRET" in name]
     assert connect_table(options, home, Doors()) == []
     assert connect_table(replace(options, workers=0), home, Doors(has_foreign_store=True)) == []
