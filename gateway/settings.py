@@ -152,6 +152,7 @@ MIDDLEWARE = [
     "gateway.middleware.SecurityHeaders",
     "gateway.middleware.ClientAddress",
     "django.middleware.security.SecurityMiddleware",
+    "gateway.middleware.CompressedStatic",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,18 +1,23 @@
-"""Shows error pages, without needing a database, a session or a login.
+"""Shows error pages; all but the refusal of a right need no database, session or login.
 
 Django passes details to these views, and none of them is for visitors to see.
 """
 
 import sys
+from dataclasses import dataclass
 from typing import Final
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from console import kept_forms
+from console.queries.frame import Frame, frame
+from console.queries.reading import Reading, State
 from gateway.access import selectors
 from gateway.access.middleware import AccessDenied
 
@@ -40,6 +45,13 @@ NAMED_ADMINS: Final = 3
 MAX_SHOWN_HOST: Final = 253
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the frame of a page needs, of a page that has nothing else."""
+
+    frame: Frame
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer an invalid request; one with a host name that is not the console's says so."""
     if isinstance(exception, DisallowedHost):
@@ -60,19 +72,21 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(400)
 
 
-def forbidden(_request: HttpRequest, exception: Exception) -> HttpResponse:
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a user who lacks a right: which one, and who can grant it."""
     if not isinstance(exception, AccessDenied):
         return error_page(403)
     named = selectors.admins()
     more = len(named) - NAMED_ADMINS
     listed = ", ".join(named[:NAMED_ADMINS]) + (f" and {more} more" if more > 0 else "")
-    return error_page(
-        403,
-        title="You may not do this",
-        next_step=f"{exception.decision.reason} Admins of this console: {listed or 'none yet'}.",
-        has_account=True,
-    )
+    context: dict[str, object] = {
+        "title": "You may not do this",
+        "next_step": f"{exception.decision.reason} Admins of this console: {listed or 'none yet'}.",
+    }
+    around = frame(request.GET.get("cluster"), selectors.rights_of(request))
+    reading = Reading(state=State.LOADED, data=Around(frame=around), read_at=timezone.now())
+    context |= {"reading": reading, "data": reading.data}
+    return render(request, "console/forbidden.html", context, status=403)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
@@ -90,15 +104,12 @@ def failed(_request: HttpRequest) -> HttpResponse:
     return error_page(503 if is_database else 500)
 
 
-def error_page(
-    status: int, *, title: str = "", next_step: str = "", has_account: bool = False
-) -> HttpResponse:
+def error_page(status: int, *, title: str = "", next_step: str = "") -> HttpResponse:
     usual_title, usual_step = WORDS[status]
     context = {
         "status": status,
         "title": title or usual_title,
         "next_step": next_step or usual_step,
-        "has_account": has_account,
     }
     # Render without the request: looking up the user might be what failed.
     return HttpResponse(render_to_string("console/error.html", context), status=status)

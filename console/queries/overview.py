@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import Final
 
+from brokers.cluster.image import written_id
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import RecentChange
 from console.queries import needs
@@ -153,7 +154,8 @@ def _events(cluster_id: str, brokers: Sequence[BrokerRow], now_s: float) -> tupl
     names = selectors.topic_names_by_id(cluster_id=cluster_id, ids=ids) if ids else {}
 
     def named(found: re.Match[str]) -> str:
-        return names.get(bytes.fromhex(found[0]), found[0])
+        topic_id = bytes.fromhex(found[0])
+        return names.get(topic_id, written_id(topic_id))
 
     shown = [replace(event, text=TOPIC_ID.sub(named, event.text)) for event in events]
     shown += _ends(brokers, now_s)

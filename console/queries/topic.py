@@ -302,7 +302,7 @@ def _partition_row(
     row = PartitionRow(
         index=index,
         state="ok" if is_led else "bad",
-        word="Led" if is_led else "No leader",
+        word="Has leader" if is_led else "No leader",
         leader=state.leader if is_led else None,
         replicas=state.replicas,
         isr=state.isr,

@@ -91,7 +91,7 @@ class Topic:
         if self.stored is None:
             return "stale", "Not known"
         # Without the brokers' data, the lag of groups is unknown.
-        return "ok", "Led" if self.told is None else "OK"
+        return "ok", "Has leaders" if self.told is None else "OK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from console.queries.lag import MARKS, Mark
 from console.queries.reading import Reading, State
 from console.queries.recent import Samples, recent
 from console.queries.sparks import spark
-from console.queries.topic_facets import BITS, FACETS, Facet, Topic, fits
+from console.queries.topic_facets import BITS, FACETS, INTERNAL, Facet, Topic, fits
 from console.queries.topic_table import (
     Stored,
     joined,
@@ -179,6 +179,7 @@ class Topics:
     rows: tuple[Row, ...] = ()
     total: int = 0  # that match the request
     every: int = 0  # that the user may see, without internal ones
+    hidden: int = 0  # internal ones, which this list leaves out
     first: int = 0  # the number of the first row shown, from 1
     last: int = 0
     previous_page: str = ""
@@ -262,6 +263,7 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> To
         ),
         total=len(found),
         every=sum(not topic.is_internal for topic in every),
+        hidden=0 if INTERNAL in asked.facets else sum(topic.is_internal for topic in every),
         first=offset + 1 if rows else 0,
         last=offset + len(rows),
         previous_page=replace(asked, page=page - 1).address(shown) if page > 1 else "",

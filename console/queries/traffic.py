@@ -128,6 +128,12 @@ def _total(seen: list[CallerTraffic]) -> CallerTraffic:
     )
 
 
+def _rate(rate: float) -> str:
+    if 0 < rate < 0.1:
+        return "less than 0.1"
+    return f"{rate:,.1f}".removesuffix(".0")
+
+
 def _row(one: CallerTraffic) -> TrafficRow:
     kind, _, name = one.key.partition(":")
     name, kind = SPECIAL.get(one.key, (name, KINDS.get(kind, kind)))
@@ -144,6 +150,6 @@ def _row(one: CallerTraffic) -> TrafficRow:
         bytes_out=one.total("bytes_out"),
         open=one.open,
         picture=spark(
-            rates, f"{shown} in a second: at most {max(rates):,.4g}, {rates[-1]:,.4g} now"
+            rates, f"{shown} in a second: at most {_rate(max(rates))}, {_rate(rates[-1])} now"
         ),
     )

@@ -35,7 +35,9 @@ class Resource:
         if self.kind is Kind.CONSOLE:
             return "this console"
         named = f"{self.kind.value} {self.name}" if self.name else ""
-        return f"{named} of cluster {self.cluster}" if named else f"cluster {self.cluster}"
+        # A request may name no cluster.
+        cluster = f"cluster {self.cluster}" if self.cluster else "the cluster"
+        return f"{named} of {cluster}" if named else cluster
 
 
 CONSOLE: Final = Resource(kind=Kind.CONSOLE)

@@ -1,5 +1,6 @@
 """Headers of every answer, and pages that can live with them."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -30,6 +31,23 @@ def test_every_answer_has_them(client: Client, path: str) -> None:
 
     assert {name: answer[name] for name in HEADERS} == HEADERS
     answer.close()
+
+
+def test_scripts_and_styles_are_compressed_and_pages_are_not(client: Client) -> None:
+    takes = {"Accept-Encoding": "gzip, br"}
+    plain = client.get("/static/console/look.css")
+    first, again = (client.get("/static/console/look.css", headers=takes) for _ in range(2))
+    page = client.get("/login", headers=takes)
+
+    whole = plain.getvalue()
+    assert gzip.decompress(first.content) == whole
+    assert first.content == again.content
+    assert len(first.content) < len(whole) / 3
+    assert (first["Content-Encoding"], first["Content-Length"]) == ("gzip", str(len(first.content)))
+    assert plain["Vary"] == first["Vary"] == "Accept-Encoding"
+    assert first["Last-Modified"] == plain["Last-Modified"]
+    assert not page.has_header("Content-Encoding")
+    plain.close()
 
 
 def test_the_address_behind_a_trusted_proxy_is_the_clients() -> None:

@@ -26,7 +26,7 @@ from brokers.cluster.changes import (
     TopicCreated,
     TopicRemoved,
 )
-from brokers.cluster.image import Position, written_id
+from brokers.cluster.image import Position
 from brokers.controlplane import database, models
 from brokers.controlplane.services.writing import write
 
@@ -151,7 +151,7 @@ def _name(record: Record, version: int) -> str:
         case ConfigsChanged():
             return record.name or "all brokers"
         case PartitionsAdded() | PartitionChanged():
-            return written_id(record.topic_id)
+            return record.topic_id.hex()
 
 
 def _prune(cluster: models.Cluster) -> None:

@@ -6,6 +6,7 @@ from django.db import connections
 from django.test import Client
 
 from console.queries import overview
+from tests.console import cluster_rows
 
 
 def test_django_finds_no_fault_with_the_project() -> None:
@@ -65,3 +66,15 @@ def test_a_database_without_sessions_is_told_by_its_name(alice: Client) -> None:
 
     assert answer.status_code == 503
     assert "The database does not answer" in answer.content.decode()
+
+
+def test_a_refusal_keeps_the_navigation_and_names_the_cluster(victor: Client) -> None:
+    shown = cluster_rows.cluster()
+
+    page = victor.get("/users").content.decode()
+    unnamed = victor.get("/brokers/1/restart").content.decode()
+
+    assert "You may not manage users" in page
+    assert f'href="/topics?cluster={shown.cluster_id}"' in page
+    assert "cluster ." not in unnamed
+    assert "You may not manage brokers on the cluster." in unnamed

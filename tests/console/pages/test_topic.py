@@ -115,7 +115,7 @@ def test_a_collector_that_is_away_leaves_what_is_set(
 
     assert "The collector has sent nothing yet" in page
     assert "offsets, sizes and rates are missing below" in page
-    assert "Led" in page
+    assert "Has leader" in page
     assert "The consumers of this topic are unknown" in readers
 
 

@@ -82,7 +82,7 @@ def test_without_the_collector_only_its_columns_are_unknown(told: Told) -> None:
     data = shown()
 
     [row] = data.rows
-    assert (row.partitions, row.word, row.size, row.records) == ("2", "Led", "–", "–")
+    assert (row.partitions, row.word, row.size, row.records) == ("2", "Has leaders", "–", "–")
     assert data.frame.live is not None
     assert data.frame.live.is_away
     # Nobody knows whether groups keep up, and nobody is kept waiting for pictures.

@@ -6,7 +6,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext, override_settings
-from django.urls import path
+from django.urls import include, path
 
 from gateway import urls
 from gateway.access import selectors
@@ -145,7 +145,12 @@ def urls_of(view: object) -> object:
     """Return a table of addresses with one view at the root."""
 
     class Table:
-        urlpatterns = [path("", view), path("account", view)]  # type: ignore[call-overload]  # noqa: RUF012
+        urlpatterns = [  # noqa: RUF012
+            path("", view),  # type: ignore[call-overload]
+            path("account", view),  # type: ignore[call-overload]
+            # The frame around a refusal leads to pages.
+            path("", include("console.urls")),
+        ]
         handler400 = urls.handler400
         handler403 = urls.handler403
         handler404 = urls.handler404
