@@ -110,6 +110,8 @@ class Housekeeping:
         if room is not None and self._log_dir.is_full and not was_full:
             error = DiskNearlyFull(room.free_bytes, room.records_floor)
             self._replicas.report("disk.full", error)
+            # Room may be due already, and the next round of retention is minutes away.
+            await self.apply_retention()
 
     async def try_postponed(self) -> None:
         """Retry to make and remove partitions."""

@@ -128,6 +128,22 @@ def test_a_disk_that_gets_full_is_reported_once_and_deleted_files_go_at_once(
     asyncio.run(run())
 
 
+def test_old_segments_go_when_the_disk_gets_full(tmp_path: Path) -> None:
+    async def run() -> None:
+        files = FaultyFiles()
+        async with rig(tmp_path, image(topic(), configs={"t": SMALL}), files=files) as broker:
+            fill(broker)
+            await flushed(broker)
+            broker.manual.advance(3_600_000)
+            files.disk_room = FULL
+
+            await keeper(broker).measure_room()
+
+            assert broker.leader().log_start_offset == 4
+
+    asyncio.run(run())
+
+
 def test_a_log_without_sync_is_flushed_after_its_time(tmp_path: Path) -> None:
     async def run() -> None:
         configs = {"t": {**REPLICATED, "flush.ms": "1000"}}
