@@ -5,6 +5,7 @@ one.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -44,6 +45,18 @@ USELESS_FOR_JOBS: Final = (keys.TASKS_MAX, *NOT_OF_JOBS)
 # About the width of a field with one line.
 LONG_CHARS: Final = 90
 ANOTHER: Final = "{}, another one"
+# The beginning of the keys of a transform, a predicate or a converter, whose section names it.
+OF_PART: Final = re.compile(r"(transforms|predicates)\.[^.]+\.|(key|value|header)\.converter\.")
+UNIT_WORDS: Final = frozenset({"ms"})
+# Parts of keys that are not written as words.
+ACRONYMS: Final[Mapping[str, str]] = {
+    **{word: word.upper() for word in ("url", "http", "s3", "sql", "ssl", "id", "acl", "kms")},
+    **{word: word.upper() for word in ("aws", "sse", "pk", "lsn", "dlq", "utc", "json", "db")},
+    "regex": "pattern",
+    "max": "maximum",
+    "min": "minimum",
+    "num": "number of",
+}
 # Replaces Kafka's message for a key without a value, which repeats the key.
 NO_VALUE: Final = "It has no default: give a value."
 
@@ -323,7 +336,7 @@ def _field(
     default: Any = None if key.default is REQUIRED else key.default
     return Field(
         name=key.name,
-        label=key.display_name or key.name,
+        label=_label(key),
         kind=key.kind.value,
         group=entry.group or "Other",
         doc=key.doc,
@@ -344,6 +357,20 @@ def _field(
         words=_words(unit, text),
         default_words=_words(unit, to_text(key, default) or ""),
     )
+
+
+def _label(key: Key) -> str:
+    """Return the name of a field: the key's own, or else its last words, as in a sentence."""
+    # Validation fills in the key where a definition has no name for it.
+    if key.display_name and key.display_name != key.name:
+        return key.display_name
+    name = OF_PART.sub("", key.name)
+    parts = [ACRONYMS.get(part, part) for part in re.split(r"[._]", name) if part]
+    # The unit is in the help; a part with a name of its own stays whole.
+    if len(parts) > 1 and parts[-1] in UNIT_WORDS:
+        parts.pop()
+    told = " ".join(parts)
+    return told[:1].upper() + told[1:]
 
 
 def _words(unit: Unit | None, text: str) -> str:

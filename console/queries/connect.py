@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from connectors import selectors
-from connectors.selectors import ConnectorInfo, Status, TaskStatus
+from connectors.selectors import ConnectorInfo, Plugin, Status, TaskStatus
 from console import group_names
 from console.monitoring.tables import GroupRow
 from console.queries.connector_states import (
@@ -79,6 +79,8 @@ class Connectors:
     # No worker has sent a heartbeat lately, and some connector needs one.
     lacks_workers: bool = False
     may_create: bool = False
+    # What can be created here, by title; empty for a user who may not.
+    plugins: tuple[Plugin, ...] = ()
 
 
 def connectors(cluster_id: str | None, rights: Rights) -> Reading[Connectors]:
@@ -103,7 +105,9 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
     infos = [info for info in selectors.connectors(cluster) if info.name in names]
     told = {status.name: status for status in selectors.statuses(cluster, reader=rights)}
     causes = causes_of(told.values())
-    titles = {plugin.name: plugin.title for plugin in selectors.catalogue()}
+    plugins = sorted(selectors.catalogue(), key=lambda one: one.title.casefold())
+    titles = {plugin.name: plugin.title for plugin in plugins}
+    may_create = rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster)
     groups = groups_of(around, (info.name for info in infos if info.kind == SINK), rights)
     rows = [
         _row(
@@ -123,7 +127,8 @@ def _read(cluster_id: str | None, rights: Rights) -> Connectors:
         rows=tuple(rows),
         failed=sum(row.state in (FAILED, PARTLY) for row in rows),
         losing=sum(row.state in (LOSING, LOSING_SOME) for row in rows),
-        may_create=rights.allows_somewhere(Operation.CREATE_CONNECTORS, cluster=cluster),
+        may_create=may_create,
+        plugins=tuple(plugins) if may_create else (),
         lacks_workers=bool(rows) and not selectors.has_workers(cluster),
     )
 

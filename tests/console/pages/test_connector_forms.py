@@ -232,6 +232,13 @@ def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
     assert [entry.name for entry in audit.entries(cluster_id=CLUSTER)] == ["shop"]
 
 
+def test_fields_are_named_in_words_with_their_key_beside(alice: Client) -> None:
+    page = text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
+
+    assert 'Records per second <small class="mono">records.per.second</small>' in page
+    assert 'class="do stuck"><button class="btn main">Preview' in page
+
+
 def test_durations_are_typed_in_units_and_stored_as_numbers(alice: Client) -> None:
     typed = {**CONFIG, "errors.retry.timeout": "5 min", "errors.retry.delay.max.ms": "1m30s"}
 

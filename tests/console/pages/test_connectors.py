@@ -158,6 +158,14 @@ def test_a_task_that_has_failed_has_no_rate(alice: Client) -> None:
     assert "77.5" not in text_of(alice.get(page_of("a")))
 
 
+def test_list_leads_to_the_form_of_each_plugin(alice: Client, client: Client) -> None:
+    form = f"/connectors/+new/samsa.http.sink?cluster={CLUSTER}"
+
+    assert form in text_of(alice.get(URL))
+    client.force_login(users.user("vera", role=Role.VIEWER))
+    assert form not in text_of(client.get(URL))
+
+
 def test_a_sink_shows_how_far_its_group_is_behind(alice: Client, told: Told) -> None:
     rows.connector(CLUSTER, "to-files", kind="sink")
     told.put(live.group("connect-to-files", lag=417))
