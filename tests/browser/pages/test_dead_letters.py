@@ -50,8 +50,8 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> FakeWire:
     bury(made, b"theirs", **{**CAUSE, "connector_name": "another"})
 
     @contextmanager
-    def cluster_of(cluster: str) -> Iterator[FakeWire]:
-        del cluster
+    def cluster_of(cluster: str, *, user: str = "") -> Iterator[FakeWire]:
+        del cluster, user
         yield made
 
     monkeypatch.setattr(query, "cluster_of", cluster_of)
