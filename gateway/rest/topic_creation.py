@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from gateway.access import audit
-from gateway.access.callers import Caller, CallerKind
+from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.delivery import NO_TOPIC
 from gateway.kafka.errors import KafkaFailure
@@ -29,8 +29,8 @@ AUTO_CREATE: Final = "auto.create.topics.enable"
 EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 # What brokers accept; the client library would cut a name at a NUL.
 NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
-# Topics that one caller, and all callers, create in a minute: a program has some tens of topics,
-# and a loop over invented names must not fill the cluster.
+# Topics that one caller, and all callers, create in a minute at one worker: a program has some tens
+# of topics, and a loop over invented names must not fill the cluster.
 MAX_CREATED_EACH: Final = 60
 MAX_CREATED: Final = 300
 WINDOW_S: Final = 60.0
@@ -116,13 +116,10 @@ class TopicCreation:
             return "a name has 1 to 249 letters, digits, dots, underscores and hyphens: correct it"
         if topic.startswith(INTERNAL_PREFIX):
             return f"names that begin with {INTERNAL_PREFIX} are internal: {by_hand}"
-        if caller.decide(Operation.CREATE_TOPICS, Kind.TOPIC, self._cluster_id(), topic).is_allowed:
+        decision = caller.decide(Operation.CREATE_TOPICS, Kind.TOPIC, self._cluster_id(), topic)
+        if decision.is_allowed:
             return None
-        if caller.kind is CallerKind.TOKEN:
-            return (
-                f"{by_hand}, or use a token that may: `./samsa tokens create NAME --create {topic}`"
-            )
-        return f"{by_hand}, or have an admin give you the right to create topics"
+        return f"{by_hand}, or {caller.remedy(Operation.CREATE_TOPICS, Kind.TOPIC, topic)}"
 
     async def _enabled(self) -> bool:
         if self._monotonic() - self._asked_at >= KNOWN_S:

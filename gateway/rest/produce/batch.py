@@ -42,7 +42,10 @@ async def produce_batch(call: Call, desk: Desk) -> None:
     async with desk.body(call) as body:
         entries = entries_of(body)
         drafts = [drafted_entry(bytes(text)) for _, text in entries]
-        await desk.admit(call, [each.record for each in drafts if isinstance(each, Draft)])
+        records = [each.record for each in drafts if isinstance(each, Draft)]
+        await desk.admit(call, records)
+        if records:
+            await desk.ready(call.caller, topic, None)
         # Send in turn, so that records are written in their order; receipts come together.
         sent = [await sent_entry(call, desk, topic, draft) for draft in drafts]
     successes, failures = [], []

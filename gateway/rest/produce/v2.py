@@ -63,6 +63,7 @@ async def produce_v2(call: Call, desk: Desk) -> None:
         except ApiError as error:
             raise hinted(error, given) from None
         await desk.admit(call, records)
+        await desk.ready(call.caller, topic, partition)
         # Send in turn, so that records are written in their order; results come together.
         sent = [await sent_record(call, desk, topic, record) for record in records]
     offsets = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -202,3 +203,19 @@ async def test_a_writer_without_the_right_gets_404_and_the_next_step(stage: Stag
         assert (answer.status, told["error_code"]) == (404, 40401)
         assert "./samsa topics create absent" in told["message"]
     assert await asyncio.to_thread(Admin(stage.connection).find, ["absent"]) == {}
+
+
+@pytest.mark.slow
+@on_loop
+async def test_a_call_whose_topic_cannot_be_created_is_refused_as_a_whole(stage: Stage) -> None:
+    stage.creation._created["token:writer"] = MAX_CREATED_EACH  # noqa: SLF001 - a minute's worth
+    stage.creation._window_at = time.monotonic()  # noqa: SLF001 - as above
+    one = {"value": {"type": "JSON", "data": 1}}
+
+    v2 = await stage.door.post("/topics/many", {"records": [{"value": 1}] * 9}, content_type=JSON)
+    batch = await stage.door.post(
+        f"/clusters/{CLUSTER}/topics/many/records:batch", {"entries": [{"id": "a", **one}]}
+    )
+
+    assert (v2.status, batch.status) == (429, 429)
+    assert int(v2.headers["retry-after"]) > 0
