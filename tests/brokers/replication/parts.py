@@ -290,6 +290,7 @@ async def rig(
         if isinstance(disk, GatedFiles):
             disk.gate.set()
         await flusher.stop()
+        replicas.recompressor.stop()
 
 
 async def until(fact: Callable[[], bool]) -> None:
