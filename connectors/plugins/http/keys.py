@@ -85,8 +85,8 @@ DEFINITION: Final = Definition(
         _key(
             URL,
             Kind.STRING,
-            "Where requests go, as https://host/path. ${topic}, ${key}, ${partition} and "
-            "${offset} may be used in path and query.",
+            "The address of requests, such as https://host/path. ${topic}, ${key}, ${partition} "
+            "and ${offset} may be used in path and query.",
             "Server",
             check=_check_url,
             targets=_targets,
@@ -112,7 +112,7 @@ DEFINITION: Final = Definition(
         _key(
             "http.timeout",
             Kind.INT,
-            "How many seconds an answer may take.",
+            "The timeout of a request in seconds.",
             "Server",
             10,
             check=in_range(1, MAX_TIMEOUT_S),
@@ -131,7 +131,7 @@ DEFINITION: Final = Definition(
         _key(
             AUTHORIZATION,
             Kind.STRING,
-            f"How requests say who sends them: none; static, by {STATIC}; or basic, by {USER} and "
+            f"The authentication of requests: none; static, by {STATIC}; or basic, by {USER} and "
             f"{PASSWORD}.",
             "Access",
             "none",
@@ -187,8 +187,8 @@ DEFINITION: Final = Definition(
         _key(
             "request.body.format",
             Kind.STRING,
-            "How a value is sent: string, which leaves texts and bytes as they are and sends all "
-            "else as JSON; or json, which sends texts as JSON too.",
+            "The format of a value: string, which leaves texts and bytes as they are and sends "
+            "all else as JSON; or json, which sends texts as JSON too.",
             "Request",
             "string",
             check=one_of_ignoring_case("string", "json"),
@@ -211,8 +211,8 @@ DEFINITION: Final = Definition(
         _key(
             "batch.max.size",
             Kind.INT,
-            f"How many records a request carries; 1, or {BATCH_SIZE} with batching.enabled, unless "
-            "it is given.",
+            f"The maximum number of records in a request. Default: 1, or {BATCH_SIZE} with "
+            "batching.enabled.",
             "Batches",
             check=lambda value: None if value is None else in_range(1, 1_000_000)(value),
         ),
@@ -230,7 +230,7 @@ DEFINITION: Final = Definition(
         _key(
             "max.retries",
             Kind.INT,
-            "How often a request is repeated before the task fails; -1 for no end.",
+            "The number of retries of a request before the task fails; -1 for no end.",
             "Errors",
             -1,
             check=in_range(-1),

@@ -187,8 +187,8 @@ def _data_keys() -> tuple[Key, ...]:
         _choice(
             PK_MODE,
             PkMode.NONE,
-            "Where a row's key comes from: none; kafka, the record's topic, partition and offset; "
-            "record_key; record_value.",
+            "The source of a row's primary key: none; kafka, the record's topic, partition and "
+            "offset; record_key; record_value.",
         ),
         _key(
             PK_FIELDS,
@@ -299,8 +299,7 @@ def _retry_keys() -> tuple[Key, ...]:
             MAX_RETRIES,
             Kind.INT,
             -1,
-            "How often in a row a batch is tried again before the task fails; -1 for as long as "
-            "it takes.",
+            "The number of successive retries of a batch before the task fails; -1 for no end.",
             check=in_range(-1),
             group=RETRIES,
         ),
@@ -308,7 +307,7 @@ def _retry_keys() -> tuple[Key, ...]:
             RETRY_BACKOFF,
             Kind.INT,
             3000,
-            "How long to wait before that, in milliseconds.",
+            "The wait before each retry in milliseconds.",
             check=in_range(0, 600_000),
             group=RETRIES,
         ),

@@ -222,7 +222,7 @@ def _what_keys() -> tuple[Key, ...]:
             TABLE_POLL_INTERVAL,
             Kind.LONG,
             60_000,
-            "How often new tables are looked for, in milliseconds.",
+            "The interval in milliseconds in which new tables are searched for.",
             importance=Importance.LOW,
             check=in_range(1000),
             group=WHAT,
@@ -273,8 +273,8 @@ def _how_keys() -> tuple[Key, ...]:
             TIMESTAMP_DELAY,
             Kind.LONG,
             0,
-            "How old a change must be to be read, in milliseconds: transactions that end in "
-            "another order than their times say have so long to end.",
+            "The minimum age in milliseconds of a change to be read: transactions whose commit "
+            "order differs from their times have this long to end.",
             check=in_range(0),
             group=HOW,
         ),
@@ -296,7 +296,7 @@ def _pace_keys() -> tuple[Key, ...]:
             POLL_INTERVAL,
             Kind.INT,
             5000,
-            "How often each table is looked at, in milliseconds.",
+            "The interval in milliseconds in which each table is queried.",
             importance=Importance.HIGH,
             check=in_range(0),
             group=HOW,
@@ -332,6 +332,6 @@ def _fixed_keys() -> tuple[Key, ...]:
         fixed_key(QUALIFY, Kind.BOOLEAN, True, "table names include their schema"),
         fixed_key(GRANULARITY, Kind.STRING, "connect_logical", "times are milliseconds"),
         fixed_key(ISOLATION, Kind.STRING, "DEFAULT", "it is the database's own"),
-        _key(TASK, Kind.INT, 0, "Which of the tasks this is.", is_internal=True),
-        _key(TASKS, Kind.INT, 1, "How many tasks there are.", is_internal=True),
+        _key(TASK, Kind.INT, 0, "The number of this task.", is_internal=True),
+        _key(TASKS, Kind.INT, 1, "The number of tasks.", is_internal=True),
     )

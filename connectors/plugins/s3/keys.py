@@ -149,8 +149,8 @@ KEYS: Final = (
     _key(
         STORE_URL,
         Kind.STRING,
-        "Where a store that speaks like S3 is, as https://minio.example.com:9000; AWS unless it "
-        "is given. It must honour If-None-Match on writes, or files may come twice.",
+        "The address of a store with the API of S3, such as https://minio.example.com:9000. "
+        "Default: AWS. It must honour If-None-Match on writes, or files may come twice.",
         "Bucket",
         check=_check_url,
         targets=_targets,
@@ -177,7 +177,7 @@ KEYS: Final = (
     _key(
         "s3.ssea.name",
         Kind.STRING,
-        "How S3 encrypts objects: AES256 or aws:kms; its default unless it is given.",
+        "The encryption of objects by S3: AES256 or aws:kms. Default: the one of S3.",
         "Access",
         "",
         check=one_of("", "AES256", "aws:kms"),
@@ -209,7 +209,7 @@ KEYS: Final = (
     _required(
         "flush.size",
         Kind.INT,
-        "How many records of a partition make a file; 32 MiB end one earlier.",
+        "The number of records in a file; a file is closed earlier at 32 MiB.",
         "Files",
         in_range(1),
     ),
@@ -235,7 +235,7 @@ KEYS: Final = (
     _key(
         "s3.compression.type",
         Kind.STRING,
-        "How JSON is compressed: none or gzip.",
+        "The compression of JSON: none or gzip.",
         "Files",
         "none",
         check=one_of("none", "gzip"),
@@ -243,7 +243,7 @@ KEYS: Final = (
     _key(
         "s3.compression.level",
         Kind.INT,
-        "From 0, not at all, to 9, small and slow; -1 for gzip's own choice.",
+        "The gzip level, from 0 (none) to 9 (smallest and slowest); -1 for gzip's default.",
         "Files",
         -1,
         check=in_range(-1, 9),
@@ -252,7 +252,7 @@ KEYS: Final = (
     _key(
         "parquet.codec",
         Kind.STRING,
-        f"How Parquet is compressed: {', '.join(PARQUET_CODECS)}.",
+        f"The compression of Parquet: {', '.join(PARQUET_CODECS)}.",
         "Files",
         "snappy",
         check=one_of(*PARQUET_CODECS),
@@ -297,7 +297,7 @@ KEYS: Final = (
     _key(
         "filename.offset.zero.pad.width",
         Kind.INT,
-        "How many digits an offset has at least in a file's name.",
+        "The minimum number of digits of an offset in a file name.",
         "Names",
         10,
         check=in_range(0, 20),
@@ -306,7 +306,8 @@ KEYS: Final = (
     _key(
         PARTITIONER,
         Kind.CLASS,
-        "How records are put into folders: by partition (default), field, time, daily, hourly.",
+        "The partitioner, which assigns records to folders: by partition (default), field, time, "
+        "daily, hourly.",
         "Folders",
         "default",
         check=one_of(*PARTITIONERS),
@@ -332,7 +333,7 @@ KEYS: Final = (
     _key(
         PATH_FORMAT,
         Kind.STRING,
-        f"How folders of time are named, as {HOURLY}.",
+        f"The pattern of names of time folders, such as {HOURLY}.",
         "Folders",
         "",
         check=_check_path_format,
@@ -341,17 +342,17 @@ KEYS: Final = (
     _key(
         "partition.duration.ms",
         Kind.LONG,
-        "How much time a folder spans, with the partitioner `time`.",
+        "The time span of a folder in milliseconds, with the partitioner `time`.",
         "Folders",
         -1,
         check=in_range(-1),
         visible=_is_by_time,
     ),
-    _key(TIMEZONE, Kind.STRING, "Of folders of time.", "Folders", "", check=_check_zone),
+    _key(TIMEZONE, Kind.STRING, "The time zone of time folders.", "Folders", "", check=_check_zone),
     _key(
         "locale",
         Kind.STRING,
-        "Taken and not needed: folders of time have numbers only.",
+        "Accepted without effect: names of time folders have only numbers.",
         "Folders",
         "",
         importance=Importance.LOW,
@@ -360,7 +361,7 @@ KEYS: Final = (
     _key(
         EXTRACTOR,
         Kind.STRING,
-        "Where the time of a record comes from: Record, or RecordField.",
+        "The source of a record's time: Record, or RecordField.",
         "Folders",
         "Record",
         check=all_of(

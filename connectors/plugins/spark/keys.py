@@ -265,8 +265,8 @@ def of_batches() -> tuple[Key, ...]:
         _key(
             BATCH_ROWS,
             Kind.INT,
-            "How many records a batch has at most. Larger ones are faster, and more is done again"
-            " where a worker is killed.",
+            "The maximum number of records in a batch. Larger batches are faster, but repeat "
+            "more work after a worker is killed.",
             BATCHES,
             default=DEFAULT_ROWS,
             check=in_range(1, MAX_ROWS),
@@ -275,8 +275,8 @@ def of_batches() -> tuple[Key, ...]:
         _key(
             BATCH_WAIT,
             Kind.LONG,
-            "How many milliseconds a batch that is not full waits for more records, since the one"
-            " before it. Longer waits make fewer, larger files, and rows arrive later.",
+            "The time in milliseconds, since the previous batch, that a batch waits to fill. "
+            "Longer waits make fewer, larger files, and rows arrive later.",
             BATCHES,
             default=DEFAULT_WAIT_MS,
             check=in_range(0, MAX_WAIT_MS),

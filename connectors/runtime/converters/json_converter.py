@@ -52,7 +52,7 @@ KEYS: Final = Definition(
             kind=Kind.INT,
             default=1000,
             importance=Importance.HIGH,
-            doc="How many schemas are kept, so that they are not read again.",
+            doc="The number of cached schemas.",
             group="Schemas",
             width=Width.MEDIUM,
             display_name="Schema Cache Size",
@@ -73,8 +73,8 @@ KEYS: Final = Definition(
             kind=Kind.STRING,
             default="BASE64",
             importance=Importance.LOW,
-            doc="How decimals are written: BASE64 for their bytes, NUMERIC for a number of JSON. "
-            "Both are read.",
+            doc="The format of written decimals: BASE64 for their bytes, NUMERIC for a JSON "
+            "number. Both are accepted when reading.",
             check=one_of_ignoring_case("NUMERIC", "BASE64"),
             group="Serialization",
             width=Width.MEDIUM,

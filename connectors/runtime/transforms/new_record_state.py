@@ -93,7 +93,7 @@ KEYS: Final = Definition(
             MODE,
             Kind.STRING,
             Deletes.TOMBSTONE.value,
-            "How to handle a delete and the tombstone after it. drop: both are dropped. "
+            "The handling of a delete and the tombstone after it. drop: both are dropped. "
             "tombstone: the delete becomes one. rewrite: the old row, with __deleted; the "
             "tombstone is dropped. rewrite-with-tombstone: it stays. delete-to-tombstone: as "
             "tombstone, without a schema.",
@@ -110,8 +110,8 @@ KEYS: Final = Definition(
             TRUNCATIONS,
             Kind.STRING,
             DROP,
-            "How to handle the event of a TRUNCATE, which has no row. drop: it is dropped, as by"
-            " Debezium. keep: it is passed on as it is, for a sink that can empty its table.",
+            "The handling of the event of a TRUNCATE, which has no row. drop: it is dropped, as "
+            "by Debezium. keep: it is passed on as it is, for a sink that can empty its table.",
             title="Handle truncate records",
             width=Width.SHORT,
             check=one_of(DROP, KEEP),

@@ -43,7 +43,7 @@ TIMESTAMP_KEYS: Final = Definition(
         key_of(
             "timestamp.format",
             Kind.STRING,
-            "How the timestamp is written, in UTC: a pattern of Java's SimpleDateFormat.",
+            "The format of the timestamp, in UTC: a pattern of Java's SimpleDateFormat.",
             importance=Importance.HIGH,
             default="yyyyMMdd",
         ),

@@ -53,7 +53,7 @@ KEYS: Final = Definition(
         key_of(
             "format",
             Kind.STRING,
-            "How texts are written and read, in UTC: a pattern of Java's SimpleDateFormat.",
+            "The format of timestamps in texts, in UTC: a pattern of Java's SimpleDateFormat.",
             default="",
         ),
         key_of(

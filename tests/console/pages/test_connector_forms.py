@@ -145,7 +145,7 @@ def test_a_value_of_blanks_and_one_of_nothing_come_back_as_they_are(alice: Clien
 def test_a_form_asks_for_what_matters_first_and_reproaches_nothing(alice: Client) -> None:
     page = text_of(alice.get(f"{NEW}?cluster={CLUSTER}"))
 
-    assert "How many records each task makes in a second." in page
+    assert "The number of records that each task generates in a second." in page
     assert page.index('name="key-name"') < page.index('name="key-topic"')
     assert page.index('name="key-topic"') < page.index('name="key-errors.tolerance"')
     assert "<option>users</option>" in page

@@ -134,21 +134,23 @@ def _value_keys() -> tuple[Key, ...]:
             DECIMALS,
             Decimals,
             Decimals.PRECISE,
-            "How to represent NUMERIC: precise, bytes with a scale; double, which may lose digits; "
-            "string.",
+            "The representation of NUMERIC: precise, bytes with a scale; double, which may lose "
+            "digits; string.",
         ),
         _words(
             TIMES,
             Times,
             Times.ADAPTIVE,
-            "How to represent times: numbers in the column's own precision, or one unit for all.",
+            "The representation of times: numbers in the column's own precision, or one unit for "
+            "all.",
         ),
         _words(BINARIES, Binaries, Binaries.BYTES, "The representation of BYTEA."),
         _words(
             INTERVALS,
             Intervals,
             Intervals.NUMERIC,
-            "How to represent INTERVAL: numeric, microseconds with months of 30.4375 days; string.",
+            "The representation of INTERVAL: numeric, microseconds with months of 30.4375 days; "
+            "string.",
         ),
         _words(HSTORES, Hstores, Hstores.JSON, "The representation of HSTORE."),
         _words(SCHEMA_NAMES, Adjustment, Adjustment.NONE, f"Names of schemas: {ADJUSTED}"),

@@ -237,7 +237,7 @@ def _where_keys() -> tuple[Key, ...]:
             QUERY_TIMEOUT,
             Kind.INT,
             600_000,
-            f"How long one statement may take, in milliseconds; {MAX_STATEMENT_MS} at most.",
+            f"The timeout of a statement in milliseconds; {MAX_STATEMENT_MS} at most.",
             WHERE,
             importance=Importance.LOW,
             check=in_range(0),
@@ -315,9 +315,9 @@ def _how_keys() -> tuple[Key, ...]:
             SNAPSHOT_MODE,
             Kind.STRING,
             SnapshotMode.INITIAL.value,
-            "When to read the existing rows: initial, before the first change; "
-            "initial_only, and then nothing more; no_data, never; when_needed, also if the log "
-            "is lost; always, whenever the task has moved.",
+            "The time to read the existing rows: initial, before the first change; initial_only, "
+            "and then nothing more; no_data, never; when_needed, also if the log is lost; "
+            "always, whenever the task has moved.",
             HOW,
             importance=Importance.HIGH,
             check=one_of(*modes),
@@ -344,8 +344,8 @@ def _how_keys() -> tuple[Key, ...]:
             HEARTBEAT,
             Kind.INT,
             0,
-            "How often to write a record to the heartbeat topic, in milliseconds; 0 for never. "
-            "The log of idle tables is freed without it, too.",
+            "The interval in milliseconds of records to the heartbeat topic; 0 for never. The "
+            "log of idle tables is freed without it, too.",
             HOW,
             check=in_range(0),
         ),
@@ -394,8 +394,8 @@ def _pace_keys() -> tuple[Key, ...]:
             STATUS_INTERVAL,
             Kind.INT,
             10_000,
-            "How often to confirm a position to the server while nothing is captured, in "
-            "milliseconds, so that it can free its log.",
+            "The interval in milliseconds in which an idle capture confirms its position, so "
+            "that the server can free its log.",
             HOW,
             importance=low,
             check=in_range(100, 30_000),
@@ -404,7 +404,7 @@ def _pace_keys() -> tuple[Key, ...]:
             SLOT_RETRIES,
             Kind.INT,
             6,
-            "How often to retry a slot that another client reads, before the task fails.",
+            "The number of retries of a slot that another client reads, before the task fails.",
             HOW,
             importance=low,
             check=in_range(0),
@@ -413,7 +413,7 @@ def _pace_keys() -> tuple[Key, ...]:
             SLOT_DELAY,
             Kind.LONG,
             10_000,
-            "How long to wait before each such retry, in milliseconds.",
+            "The wait before each such retry in milliseconds.",
             HOW,
             importance=low,
             check=in_range(0, 600_000),
@@ -422,7 +422,8 @@ def _pace_keys() -> tuple[Key, ...]:
             MAX_RETRIES,
             Kind.INT,
             -1,
-            "After how many failures in a row to reach the database the task fails; -1 for never.",
+            "The number of successive failures to reach the database before the task fails; -1 "
+            "for no end.",
             HOW,
             importance=low,
             check=in_range(-1),
@@ -431,7 +432,7 @@ def _pace_keys() -> tuple[Key, ...]:
             RETRY_WAIT,
             Kind.LONG,
             10_000,
-            "How long to wait between two attempts, in milliseconds.",
+            "The wait between two attempts in milliseconds.",
             HOW,
             importance=low,
             check=in_range(0, 600_000),
