@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from connectors.runtime import sink_slice
 from connectors.runtime.condition import FIRST_SUCCESS_S
 from connectors.runtime.dead_letters import MAX_MESSAGE_CHARS
@@ -138,6 +140,20 @@ def test_a_tolerant_connector_buries_bad_records_with_their_cause() -> None:
     assert fakes.wire.created[0].replication_factor == -1
     assert fakes.wire.groups["connect-c"] == {IN: 3}
     assert end.figures["dead_letters"] == 1
+
+
+def test_a_dead_letter_topic_that_exists_is_not_created_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fakes = FakePorts(**{"in": 1, "dead": 1})
+    fakes.wire.add("in", b"bad")
+    attempts: list[object] = []
+    monkeypatch.setattr(fakes.wire, "create", attempts.append)
+
+    run(list_sink(), fakes, TOLERANT)
+
+    assert fakes.wire.values("dead") == [b"bad"]
+    assert attempts == []
 
 
 def test_nothing_is_committed_behind_a_dead_letter_that_did_not_arrive() -> None:

@@ -122,43 +122,40 @@ def test_nobody_finds_what_one_may_not_see(told: Told) -> None:
     assert "Users" not in found("", some)["Pages"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "text", "address"),
-    [
-        ("create topic", "Create topic", "/topics/+new?"),
-        ("crea", "Create topic", "/topics/+new?"),
-        ("Create topic carts", "Create topic carts", "/topics/+new?name=carts&"),
-        ("orders messages", "Messages of orders", "/topics/orders/messages?"),
-        ("tail ord", "Tail orders", "/topics/orders/messages?mode=tail&"),
-        ("produce into orders", "Produce into orders", "/topics/orders/produce?"),
-        ("reset offsets of group eu", "Reset offsets of eu billing", "/group/reset?"),
-        ("eu billing reset offsets", "Reset offsets of eu billing", "/group/reset?"),
-        ("dead letters", "Dead letters of …", "/connectors?"),
-        (
-            "dead letters copy",
-            "Dead letters of copy-orders",
-            "/connectors/copy-orders/dead-letters?",
-        ),
-        ("restart broker 2", "Restart broker 2", "/brokers/2/restart?"),
-        ("restart", "Restart broker 2", "/brokers/2/restart?"),
-        ("what changed yesterday", "Changes of yesterday", "/changes?period=yesterday&"),
-        ("", "Tail …", "/topics?"),
-    ],
+VERBS = (
+    ("create topic", "Create topic", "/topics/+new?"),
+    ("crea", "Create topic", "/topics/+new?"),
+    ("Create topic carts", "Create topic carts", "/topics/+new?name=carts&"),
+    ("orders messages", "Messages of orders", "/topics/orders/messages?"),
+    ("tail ord", "Tail orders", "/topics/orders/messages?mode=tail&"),
+    ("produce into orders", "Produce into orders", "/topics/orders/produce?"),
+    ("reset offsets of group eu", "Reset offsets of eu billing", "/group/reset?"),
+    ("eu billing reset offsets", "Reset offsets of eu billing", "/group/reset?"),
+    ("dead letters", "Dead letters of …", "/connectors?"),
+    (
+        "dead letters copy",
+        "Dead letters of copy-orders",
+        "/connectors/copy-orders/dead-letters?",
+    ),
+    ("restart broker 2", "Restart broker 2", "/brokers/2/restart?"),
+    ("restart", "Restart broker 2", "/brokers/2/restart?"),
+    ("what changed yesterday", "Changes of yesterday", "/changes?period=yesterday&"),
+    ("", "Tail …", "/topics?"),
 )
-def test_a_verb_leads_to_the_page_that_does_it(
-    wanted: str, text: str, address: str, told: Told
-) -> None:
+
+
+def test_a_verb_leads_to_the_page_that_does_it(told: Told) -> None:
     shown = cluster_rows.cluster()
     cluster_rows.broker(shown, 2)
     cluster_rows.topic(shown, "orders")
     connectors.connector(shown.cluster_id, "copy-orders")
     told.put(rows.group("eu billing"))
 
-    data = asked(wanted).data
-
-    assert data is not None
-    hits = {hit.text: hit.link for group in data.groups for hit in group.hits}
-    assert hits[text].startswith(address)
+    for wanted, text, address in VERBS:
+        data = asked(wanted).data
+        assert data is not None
+        hits = {hit.text: hit.link for group in data.groups for hit in group.hits}
+        assert hits.get(text, "").startswith(address), (wanted, hits)
 
 
 def test_a_verb_is_offered_to_those_who_may_do_it_and_for_what_they_may() -> None:
