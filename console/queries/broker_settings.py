@@ -39,7 +39,7 @@ class Setting:
     is_set: bool  # at run time, for this broker or for all
     default: str
     meaning: str
-    can_change: bool  # at run time, to a value that has an effect
+    can_change: bool  # at run time, to a value that has an effect, or back to the default
     is_wide: bool  # can only be set for all brokers at once
     no_effect: str
 
@@ -63,7 +63,12 @@ def settings_of(cluster_id: str, broker_id: int, *, ask: str = "") -> Settings:
     failure = ""
     if ask:
         told, failure = _asked(ask, broker_id)
-    rows = [_setting(row, own, wide, told or {}) for row in broker_configs.ROWS.values()]
+    rows = [
+        _setting(row, own, wide, told or {})
+        for row in broker_configs.ROWS.values()
+        if not row.is_hidden or row.key in own or row.key in wide
+    ]
+    rows += [_unknown(key, own) for key in {**wide, **own} if key not in broker_configs.ROWS]
     # List the configs that were set first.
     rows.sort(key=lambda row: (not row.is_set, row.source == "default", row.key))
     others = [row for row in rows if row.source == "default" and not row.can_change]
@@ -97,15 +102,31 @@ def _setting(
         value, source = known.value or "", SOURCES.get(known.source, known.source)
     else:
         value, source = row.default or "", "default"
+    is_set = key in own or key in wide
     is_secret = row.type is ConfigType.PASSWORD or (known is not None and known.is_sensitive)
     return Setting(
         key=key,
         value=HIDDEN if is_secret and value else value,
         source=source,
-        is_set=key in own or key in wide,
+        is_set=is_set,
         default=row.default if row.default is not None else "none",
         meaning=row.sentence,
-        can_change=row.is_dynamic and row.effect == LIVE,
+        can_change=row.is_dynamic and (row.effect == LIVE or is_set),
         is_wide=key in broker_configs.CLUSTER_WIDE,
         no_effect="" if row.effect == LIVE else row.effect,
+    )
+
+
+def _unknown(key: str, own: Mapping[str, str]) -> Setting:
+    """Return a config that brokers keep without knowing it; its value may be a secret."""
+    return Setting(
+        key=key,
+        value=HIDDEN,
+        source="this broker" if key in own else "all brokers",
+        is_set=True,
+        default="none",
+        meaning="Brokers do not know this config, so it has no effect.",
+        can_change=True,
+        is_wide=False,
+        no_effect="",
     )

@@ -179,12 +179,18 @@ def test_configs_stand_with_their_source(alice: Client, told: Told) -> None:
         cluster=cluster,
         resource_type=ResourceType.BROKER,
         name="",
-        configs={"num.partitions": "12"},
+        configs={"num.partitions": "12", "num.io.threads": "16", "their.password": "s3cret"},
     )
 
     page = page_of(alice, f"/brokers/1{AT}&tab=configs")
 
     assert "was started with is not among them" in page
+    # What has no effect can be set back, and a config that brokers do not know may be a secret.
+    for key in ("num.io.threads", "their.password"):
+        assert f"key={key}#edit" in page
+    assert "s3cret" not in page
+    assert "Brokers do not know this config" in page
+    assert "leader.replication.throttled.rate" not in page
     for text in ("this broker", "all brokers", "num.partitions", "&lt;script&gt;", "Ask broker 1"):
         assert text in page, text
     assert HOSTILE not in page
