@@ -443,7 +443,7 @@ def bound(address: str) -> int:
     try:
         return socket.create_server((host, int(port)), family=family, backlog=BACKLOG).detach()
     except OSError as error:
-        sys.exit(f"samsa: nothing can listen on {address}: {error}")
+        sys.exit(f"samsa: cannot listen on {address}: {error}")
 
 
 def host_of(listener: socket.socket) -> str:

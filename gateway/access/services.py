@@ -53,8 +53,8 @@ def add_grant(*, actor: Actor, number: int, grant: Grant) -> None:
     with _changing(number) as user:
         if user.grants.count() >= MAX_GRANTS:
             raise Refused(
-                f"{user.username} has {MAX_GRANTS} rights, the most there can be: remove some, or"
-                " give a role or a prefix in their place"
+                f"{user.username} has {MAX_GRANTS} rights, the maximum: remove some, or give a "
+                "role or a prefix in their place"
             )
         try:
             with transaction.atomic():

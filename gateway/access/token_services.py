@@ -134,7 +134,7 @@ def _check_name(name: str) -> None:
 
 def _check_grants(grants: Sequence[Grant]) -> None:
     if not grants:
-        raise Refused("a token without rights opens nothing: give it some")
+        raise Refused("a token needs at least one right: give it some")
     if len(grants) > MAX_GRANTS:
         raise Refused(f"{len(grants)} rights were given, {MAX_GRANTS} fit: use prefixes")
     for grant in grants:
@@ -170,8 +170,7 @@ def _make_room(now: datetime, owner_id: int | None) -> None:
     most = MAX_TOKENS if owner_id is None else MAX_TOKENS - KEPT_FOR_HOST
     if models.Token.objects.filter(is_valid).count() >= most:
         raise Refused(
-            f"there are {most} valid tokens, the most there can be: revoke those that no program"
-            " uses"
+            f"there are {most} valid tokens, the maximum: revoke those that no program uses"
         )
 
 

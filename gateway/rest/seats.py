@@ -216,6 +216,6 @@ class Seats:
     def _full(self, who: str) -> ApiError:
         return ApiError(
             self._code,
-            f"{who}, which is the most there may be: end some, or come again",
+            f"{who}, which is the maximum: end some, or try again",
             retry_after_s=COMES_BACK_S,
         )

@@ -20,8 +20,8 @@ def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpRes
     return answered(
         ApiError(
             Code.NOT_FOUND,
-            f"{request.method} {request.path} is served by nothing here: the versions of the"
-            " interface are below /v3, /topics, /consumers and /v1",
+            f"{request.method} {request.path} is not served: the interface is below /v3, /topics, "
+            "/consumers and /v1",
         )
     )
 

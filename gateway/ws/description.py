@@ -26,12 +26,13 @@ REST; a close has 4000 and the status that HTTP has for the reason, or 1012 wher
 """
 # The purpose of each frame; a frame without a row fails the test of this module.
 SAID: Final[Mapping[str, str]] = {
-    "auth": "Show a token, first of all; or later a fresh one of the same name.",
+    "auth": "Authenticate with a token, first of all; later renew it with another token of the "
+    "same name.",
     "produce": "Write a record; answered by `receipt` or `error`, perhaps after `throttle`.",
     "subscribe": "Read topics, what a pattern means, or partitions; with `group` as a member.",
     "credit": "Let more come.",
-    "ack": "Commit, for a group: the offset behind the last record that is done with.",
-    "pause": "Take nothing of a subscription, or of some of its partitions.",
+    "ack": "Commit offsets of a group: the offset after the last processed record.",
+    "pause": "Pause a subscription, or some of its partitions.",
     "resume": "Take of them again.",
     "seek": "Seek in partitions of the subscription.",
     "unsubscribe": "End a subscription.",
@@ -40,7 +41,8 @@ SAID: Final[Mapping[str, str]] = {
 TOLD: Final[Mapping[str, str]] = {
     "ready": "The user or program of the socket, and its cluster.",
     "receipt": "A record is written.",
-    "throttle": "The caller writes more than it may; the record goes in so many milliseconds.",
+    "throttle": "The caller exceeds its write limit; the record is sent after this number of "
+    "milliseconds.",
     "assigned": "The partitions of a subscription and their positions; later the added ones.",
     "batch": "Records of one partition in a row.",
     "acked": "The offsets that a group keeps now.",

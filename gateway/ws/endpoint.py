@@ -120,7 +120,7 @@ class Sockets:
             who = f"{own} sockets of {network}" if is_one else f"{len(unknown)} sockets"
             raise ApiError(
                 Code.UNAVAILABLE,
-                f"{who} have not said yet whose they are: try again in a second",
+                f"{who} have not authenticated yet: try again in a second",
                 retry_after_s=1,
             )
 

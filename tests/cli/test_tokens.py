@@ -89,7 +89,7 @@ def test_a_token_is_all_that_is_printed_and_is_shown_in_no_list(home: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("create", "x"), "a token without rights opens nothing: give one of --read"),
+        (("create", "x"), "a token needs at least one right: give one of --read"),
         (("create", "a b", "--admin"), "is not a token name"),
         (("create", "x", "--read=a*b"), "“a*b” is not a pattern"),
         (("create", "x", "--read="), "the pattern has 0 characters"),

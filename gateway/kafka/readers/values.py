@@ -14,7 +14,7 @@ class GapReason(Enum):
     """Why there are no records; the sentence is for readers."""
 
     DELETED = "deleted before it was read"
-    CUT = "the log ends before it: it was cut, or the topic was made again"
+    CUT = "the log ends before it: it was truncated, or the topic was recreated"
     # Compaction and transactions look the same to a reader.
     NO_RECORD = "no record is there: compacted, or markers of transactions"
 

@@ -75,7 +75,7 @@ def test_a_viewers_token_does_no_more_than_the_viewer(victor: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "app"}, "opens nothing"),
+        ({"name": "app"}, "needs at least one right"),
         ({"name": "a b", "read": "x"}, "is not a token name"),
         ({"name": "<script>", "read": "x"}, "is not a token name"),
         ({"name": "app", "read": "a*b"}, "is not a pattern"),

@@ -103,7 +103,7 @@ def test_a_right_is_given_once_and_there_is_a_most(alice: User, bob: User) -> No
         models.Grant(user=bob, operation="export", kind="topic", pattern=f"t{n}")
         for n in range(MAX_GRANTS - 1)
     )
-    with pytest.raises(Refused, match="has 100 rights, the most"):
+    with pytest.raises(Refused, match="has 100 rights, the maximum"):
         services.add_grant(actor=ALICE, number=bob.pk, grant=Grant(role=Role.OPERATOR))
 
 

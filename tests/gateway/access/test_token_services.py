@@ -48,7 +48,7 @@ def test_a_name_is_given_once_even_after_its_token_was_revoked() -> None:
 @pytest.mark.parametrize(
     ("grants", "said"),
     [
-        ((), "opens nothing"),
+        ((), "needs at least one right"),
         (READS * MAX_GRANTS, f"{2 * MAX_GRANTS} rights were given"),
         ((Grant(operation=Operation.VIEW, kind=Kind.TOPIC, pattern="a*b"),), "is not a pattern"),
     ],
@@ -90,7 +90,7 @@ def test_there_are_so_many_tokens_and_old_ones_make_room(
     tokens.token("a")
     tokens.token("b")
 
-    with pytest.raises(Refused, match="the most there can be"):
+    with pytest.raises(Refused, match="the maximum"):
         tokens.token("c")
     tokens.revoke("a")
     clock.pass_(days=90)

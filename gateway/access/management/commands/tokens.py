@@ -98,7 +98,7 @@ def _grants(given: dict[str, Any]) -> tuple[Grant, ...]:
             found += [g for pattern in given[scope.value] for g in grants_of(scope, pattern)]
     if not found:
         options = ", ".join(f"--{scope.value}" for scope in SCOPES)
-        raise CommandError(f"a token without rights opens nothing: give one of {options}")
+        raise CommandError(f"a token needs at least one right: give one of {options}")
     return together(found)
 
 
