@@ -1,14 +1,12 @@
 """Writes rows but those that PostgreSQL refuses, in the transaction of the others.
 
-Rows are written in parts, each in a savepoint. A part that is refused is divided, at the row that
-the server names if it names one, else in halves, and what was written stays. A row counts as
-refused if one of its values is, or if it is refused alone, after those before it.
+Rows are written in parts, each behind a savepoint. A part that is refused is divided at the row
+that the server names, or in halves if it names none, and what was written stays.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from connectors.plugins.postgres.connection import first_line, is_about_data
@@ -26,10 +24,14 @@ Refused: TypeAlias = dict[int, RecordError]
 # The line of COPY at which it failed, and the column. A server that speaks another language than
 # English names none, and the part is halved.
 AT_LINE: Final = re.compile(r"^COPY .*?, line (\d+)(?:, column (.*?): )?", re.MULTILINE)
-# Rows of the first parts. A client sends a part whole before it hears of a refused row.
+# Rows of a part that is copied: a client sends it whole before it hears of a refused row.
 PART_ROWS: Final = 50
 # Counts rows on their way from the stage into the table; no rollback resets it.
 TURNS: Final = "samsa_turns"
+# One statement less for each part than a savepoint of its own.
+SAVE: Final = "SAVEPOINT samsa_part"
+GO_BACK: Final = "ROLLBACK TO SAVEPOINT samsa_part"
+GO_ON: Final = f"RELEASE SAVEPOINT samsa_part; {SAVE}"
 MAKE_TURNS: Final = f"CREATE TEMPORARY SEQUENCE {TURNS}"
 COUNT_TURNS: Final = f"SELECT last_value - 1 + is_called::integer FROM {TURNS}"  # noqa: S608
 
@@ -64,6 +66,7 @@ class _Sieve:
         self._writer = writer
         self._connection = writer.connection
         self._refused = refused
+        # As many rows as were on their way before the part that is written now.
         self._turns = 0
         self._connection.execute(MAKE_TURNS)
 
@@ -80,15 +83,18 @@ class _Sieve:
         if table is None:
             return
         if writer.is_direct(first):
-            written = self._sift(rows, lambda part: writer.copy(first.table, part, table), _line)
+            written = self._sift(
+                chunks(rows, PART_ROWS), lambda part: writer.copy(first.table, part, table), _line
+            )
             if written:
                 writer.warn_of_lacking(first, len(written))
             return
         writer.stage(first, is_numbered=True)
-        staged = self._sift(rows, lambda part: self._copy(part, table), _line)
+        staged = self._sift(chunks(rows, PART_ROWS), lambda part: self._copy(part, table), _line)
         # Rows of a chunk have different keys.
         staged.sort(key=lambda row: row.index)
-        self._sift(staged, self._merge, self._turn)
+        self._turns = self._count_turns()
+        self._sift([staged], self._merge, self._turn)
         writer.drop_stage()
 
     def _copy(self, rows: Sequence[Row], table: Table) -> None:
@@ -100,40 +106,52 @@ class _Sieve:
 
     def _sift(
         self,
-        rows: Sequence[Row],
+        parts: Iterable[Sequence[Row]],
         write: Callable[[Sequence[Row]], None],
         place_of: Callable[[Exception, Sequence[Row]], int | None],
     ) -> list[Row]:
-        """Write rows in their order, and return those that were written."""
+        """Write parts in their order, and return the rows that were written."""
         import psycopg  # noqa: PLC0415 - only tasks need it
 
         written: list[Row] = []
-        waiting: list[Sequence[Row]] = [*reversed([*chunks(rows, PART_ROWS)])]
+        waiting = [part for part in parts if part]
+        waiting.reverse()
+        self._connection.execute(SAVE)
         while waiting:
             part = waiting.pop()
             try:
-                with self._connection.transaction():
-                    write(part)
+                write(part)
             except (RecordError, psycopg.Error) as error:
                 if not is_of_a_row(error):
                     raise
-                at = 0 if len(part) == 1 else place_of(error, part)
-                if at is not None and (len(part) == 1 or _is_of_a_value(error)):
+                self._connection.execute(GO_BACK)
+                at = place_of(error, part)
+                if len(part) == 1:
+                    self._refuse(part[0], error)
+                elif at is None:
+                    middle = len(part) // 2
+                    waiting += (part[middle:], part[:middle])
+                else:
                     self._refuse(part[at], error)
                     waiting += (piece for piece in (part[at + 1 :], part[:at]) if piece)
-                else:
-                    waiting += reversed(divided(part, at))
             else:
                 written += part
+                self._connection.execute(GO_ON)
         return written
 
     def _turn(self, error: Exception, part: Sequence[Row]) -> int | None:
-        """Return the place of the last row that was on its way into the table."""
+        """Return the place of the row that was on its way into the table.
+
+        The last one is not blamed, since triggers and foreign keys may fail after it.
+        """
         del error
-        before = self._turns
-        (self._turns,) = self._connection.execute(COUNT_TURNS).fetchone() or (0,)
+        before, self._turns = self._turns, self._count_turns()
         at = self._turns - before - 1
-        return at if 0 <= at < len(part) and self._writer.is_in_turn(part[0]) else None
+        return at if 0 <= at < len(part) - 1 and self._writer.is_in_turn(part[0]) else None
+
+    def _count_turns(self) -> int:
+        (turns,) = self._connection.execute(COUNT_TURNS).fetchone() or (0,)
+        return int(turns)
 
     def _refuse(self, row: Row, error: Exception) -> None:
         if isinstance(error, RecordError):
@@ -147,20 +165,6 @@ class _Sieve:
         self._refused[index] = failed
 
 
-def divided(part: Sequence[Row], at: int | None) -> list[Sequence[Row]]:
-    """Divide a part before and after a row; in halves if it is not known which one."""
-    middle, size = len(part) // 2, len(part)
-    if at is None:
-        cuts = [0, middle, size]
-    elif at == size - 1:
-        # An error at the end of a statement looks like one of its last row.
-        cuts = [0, middle, at, size]
-    else:
-        cuts = [0, at, at + 1, size]
-    pieces = [part[begin:end] for begin, end in pairwise(cuts)]
-    return [piece for piece in pieces if piece]
-
-
 def _line(error: Exception, part: Sequence[Row]) -> int | None:
     """Return the place of the row at which a COPY failed."""
     if isinstance(error, RecordError):
@@ -169,11 +173,6 @@ def _line(error: Exception, part: Sequence[Row]) -> int | None:
     found = AT_LINE.search(_context(error))
     at = int(found[1]) - 1 if found else -1
     return at if 0 <= at < len(part) else None
-
-
-def _is_of_a_value(error: Exception) -> bool:
-    """Return whether a row is refused whatever other rows there are."""
-    return isinstance(error, RecordError) or bool(_column(error))
 
 
 def _column(error: Exception) -> str:
