@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.test.utils import override_settings
-from django.urls import path
+from django.urls import include, path
 from django.views.decorators.http import require_safe
 
 from gateway.access.grants import Resource
@@ -56,7 +56,12 @@ def stream(request: HttpRequest) -> HttpResponse:
 class Table:
     """A table of addresses of pages to come."""
 
-    urlpatterns = [path("topics/<str:name>", delete_topic), path("stream", stream)]  # noqa: RUF012
+    urlpatterns = [  # noqa: RUF012
+        path("topics/<str:name>", delete_topic),
+        path("stream", stream),
+        # The frame around a refusal leads to pages.
+        path("", include("console.urls")),
+    ]
     handler403 = "console.pages.errors.forbidden"
 
 
