@@ -127,7 +127,7 @@ ASKED: Final[list[tuple[Code, Ask]]] = [
     (Code.KAFKA_REFUSED, Ask(method="POST", target=f"{C}/topics", body={"topic_name": "orders"})),
     (Code.KAFKA_REFUSED, Ask(target=f"{C}/acls")),
     (Code.NO_TOPIC, Ask(target="/rest/topics/nope")),
-    (Code.NO_TOPIC, v2_records("/rest/topics/nope", {"records": KEYED})),
+    (Code.NO_TOPIC, v2_records("/rest/topics/__nope", {"records": KEYED})),
     (Code.NO_PARTITION, Ask(target="/rest/topics/orders/partitions/9")),
     (Code.NO_PARTITION, Ask(target=f"{C}/topics/orders/partitions/9")),
     (Code.NOT_THERE, Ask(target=f"{C}/topics/nope")),
