@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from gateway.kafka.connection import Connection
 from tests.cluster import Cluster, running_cluster
@@ -18,6 +19,7 @@ from tests.database import FILES, pointed_at, pointed_at_postgres, project_home
 
 # What anything may take on a machine that is busy with other tests.
 PATIENCE_S = 60.0
+TARGETS = "SAMSA_CONNECT_TARGETS"
 
 
 class ConnectorsHome:
@@ -133,7 +135,9 @@ def connectors_home(
         told = override_settings(
             SAMSA_HOME=folder, SAMSA_SECRETS=secrets, SAMSA_CONNECT_KEY_FILE=secrets / "connect"
         )
-        with told:
+        # This process checks configs in the place of the home's web server.
+        targets = {name: text for name, text in (environment or {}).items() if name == TARGETS}
+        with told, patch.dict(os.environ, targets):
             selectors.vault.cache_clear()
             yield ConnectorsHome(cluster)
         selectors.vault.cache_clear()
