@@ -360,7 +360,10 @@ def _show_causes(found: Mapping[str, Any], form: Form) -> None:
         if one["advice"]:
             say(f"{one['cause']}: {plain(one['advice'])}")
     if not found["counted_all"]:
-        say(f"Counted the newest {found['counted']} of {found['total']} letters.", to_stderr=True)
+        say(
+            f"Counted {found['counted']} of {found['total']} letters, as many as time allowed.",
+            to_stderr=True,
+        )
 
 
 def _nothing(found: Mapping[str, Any]) -> str:
