@@ -167,23 +167,6 @@ def test_nothing_is_committed_behind_a_dead_letter_that_did_not_arrive() -> None
     assert fakes.wire.groups["connect-c"] == {IN: 0}
 
 
-def test_a_record_that_the_task_refuses_is_buried_and_the_others_are_put() -> None:
-    fakes = FakePorts(**{"in": 1})
-    fakes.wire.add("in", b"a", b"refuse", b"c")
-
-    def put(records: list[SinkRecord]) -> None:
-        for index, record in enumerate(records):
-            if record.value == "refuse":
-                raise RecordError("not this one", index=index)
-
-    plugin = list_sink(put=put)
-
-    run(plugin, fakes, TOLERANT)
-
-    assert plugin.values == ["a", "c"]
-    assert fakes.wire.values("dead") == [b"refuse"]
-
-
 def test_a_target_that_is_away_is_given_the_same_batch_again() -> None:
     fakes = FakePorts(**{"in": 1})
     fakes.wire.add("in", b"a")

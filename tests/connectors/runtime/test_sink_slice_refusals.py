@@ -46,3 +46,20 @@ def test_rejected_record_fails_a_task_that_tolerates_no_errors() -> None:
     assert end.ending is Ending.FAILED
     assert "TASK_PUT failed for topic in, partition 0, offset 1" in end.trace
     assert fakes.wire.groups["connect-c"] == {IN: 0}
+
+
+def test_a_record_that_the_task_refuses_is_buried_and_the_others_are_put() -> None:
+    fakes = FakePorts(**{"in": 1})
+    fakes.wire.add("in", b"a", b"refuse", b"c")
+
+    def put(records: list[SinkRecord]) -> None:
+        for index, record in enumerate(records):
+            if record.value == "refuse":
+                raise RecordError("not this one", index=index)
+
+    plugin = list_sink(put=put)
+
+    run(plugin, fakes, TOLERANT)
+
+    assert plugin.values == ["a", "c"]
+    assert fakes.wire.values("dead") == [b"refuse"]
