@@ -8,7 +8,7 @@ in a header, which no other origin can read.
 from typing import Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.cookie import parse_cookie
 from django.middleware.csrf import CsrfViewMiddleware
 
@@ -42,6 +42,13 @@ class _Request(HttpRequest):
 
     def _get_scheme(self) -> str:
         return self._scheme
+
+
+class _Check(CsrfViewMiddleware):
+    """Django's CSRF check, without the page of the console that a refused form gets."""
+
+    def _reject(self, request: HttpRequest, reason: str) -> HttpResponseForbidden:  # noqa: ARG002
+        return HttpResponseForbidden()
 
 
 def session_key(asked: Asked) -> str:
@@ -89,7 +96,7 @@ def is_same_origin(asked: Asked) -> bool | None:
 
 def _has_csrf_token(asked: Asked) -> bool:
     request = _Request(asked, _cookies(asked))
-    check = CsrfViewMiddleware(_never)
+    check = _Check(_never)
     check.process_request(request)
     return check.process_view(request, _never, (), {}) is None
 
