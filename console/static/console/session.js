@@ -32,17 +32,24 @@ async function look({ isActivity = false } = {}) {
   }
   try {
     const headers = isActivity || hasTyped ? {} : { "Samsa-Poll": "1" };
-    const answer = await fetch("/account/session", { headers, redirect: "manual" });
-    if (answer.type === "opaqueredirect") await showBox();
-    else accept(await answer.json());
+    const state = await stateOf(headers);
+    if (state) accept(state);
+    else await showBox();
     hasTyped = false;
   } catch {
     wait(LOOK_AGAIN_MS);
   }
 }
 
+// Returns the state of the session; null if there is none, or its password has to be changed first.
+async function stateOf(headers = {}) {
+  const answer = await fetch("/account/session", { headers, redirect: "manual" });
+  return answer.type === "opaqueredirect" ? null : answer.json();
+}
+
 function accept(state) {
   if (state.user !== user) {
+    closeBox();
     showBar(`${state.user} is signed in here now, and this page is of ${user}.`, "Reload", () => location.reload());
     return;
   }
@@ -88,7 +95,9 @@ function hideBar() {
 async function showBox(answer) {
   const sheet = answer ?? (await fetch("/login", { redirect: "manual" }));
   if (sheet.type === "opaqueredirect") {
-    await look({ isActivity: true });
+    const state = await stateOf();
+    if (state) accept(state);
+    else leadToPassword();
     return;
   }
   const page = new DOMParser().parseFromString(await sheet.text(), "text/html");
@@ -97,22 +106,36 @@ async function showBox(answer) {
     say(page.querySelector("main")?.textContent.trim() || `The console answers with status ${sheet.status}.`);
     return;
   }
-  clearTimeout(timer);
-  hideBar();
-  box?.remove();
   form.querySelector("h1").textContent = "Your session has ended";
   form.querySelector("h1").after(element("p", {}, "Sign in again: what is on this page stays."));
   const name = form.elements.username;
   [name.value, name.readOnly] = [user, true];
-  form.append(element("button", { type: "button", class: "btn" }, "Not now"));
-  box = element("dialog", { class: "again", "aria-label": "Sign in again" }, document.importNode(form, true));
-  const shown = box.querySelector("form");
+  const shown = document.importNode(form, true);
   shown.addEventListener("submit", signIn);
-  shown.querySelector("button[type=button]").addEventListener("click", closeBox);
+  openBox("Sign in again", shown);
+  shown.elements.password.focus();
+}
+
+// A password that an administrator set is changed on a page of its own. The user returns from there.
+function leadToPassword() {
+  endsAt = 0;
+  const words = "An administrator set your password. Change it in a new tab, then return: what is on this page stays.";
+  const link = element("a", { class: "btn main", href: "/password", target: "_blank" }, "Change password");
+  const title = element("h1", {}, "Change your password first");
+  openBox("Change password", element("div", { class: "sheet" }, title, element("p", {}, words), link));
+}
+
+function openBox(label, sheet) {
+  clearTimeout(timer);
+  hideBar();
+  box?.remove();
+  const later = element("button", { type: "button", class: "btn" }, "Not now");
+  later.addEventListener("click", closeBox);
+  sheet.append(later);
+  box = element("dialog", { class: "again", "aria-label": label }, sheet);
   box.addEventListener("cancel", closeBox);
   document.body.append(box);
   box.showModal();
-  shown.elements.password.focus();
 }
 
 function closeBox() {
@@ -126,9 +149,7 @@ async function signIn(event) {
   form.querySelector("button").disabled = true;
   try {
     const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch("/login", { method: "POST", body, redirect: "manual" });
-    if (answer.type === "opaqueredirect") await look({ isActivity: true });
-    else await showBox(answer);
+    await showBox(await fetch("/login", { method: "POST", body, redirect: "manual" }));
   } catch {
     say("The console does not answer. Try again in a moment.");
   } finally {
