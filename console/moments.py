@@ -78,6 +78,22 @@ def milliseconds(text: str, *, zone: tzinfo, now: datetime) -> int:
     return max(0, milliseconds_of(one(text, zone=zone, now=now)))
 
 
+def span(since: str, until: str, *, zone: tzinfo, now: datetime) -> tuple[int | None, int | None]:
+    """Return the ends of a time range in milliseconds since 1970; an empty text is no end.
+
+    Raises NotAMoment, also for a range that ends before it begins.
+    """
+    start, end = (
+        milliseconds(text, zone=zone, now=now) if text else None for text in (since, until)
+    )
+    if start is not None and end is not None and end <= start:
+        raise NotAMoment(
+            f"the end {until[:60]!r} is not after the start {since[:60]!r}",
+            "give a later end, or an earlier start",
+        )
+    return start, end
+
+
 def milliseconds_of(moment: datetime) -> int:
     return (moment - EPOCH) // timedelta(milliseconds=1)
 
@@ -108,6 +124,14 @@ def written(moment: datetime, zone: tzinfo) -> str:
         return instant(moment)
     is_twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return _digits(local, " ") + (local.isoformat()[-6:] if is_twice else "")
+
+
+def in_field(text: str, *, zone: tzinfo, now: datetime) -> str:
+    """Return a moment of an address as its field shows it; one that has no date as it is."""
+    try:
+        return written(one(text, zone=zone, now=now), zone)
+    except NotAMoment:
+        return text
 
 
 def start_of_day(day: date, zone: tzinfo) -> datetime:

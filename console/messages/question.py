@@ -231,16 +231,11 @@ def _window(query: Query, mode: Mode, zone: tzinfo, now: datetime) -> Window:
 
 def window_of(since: str, until: str, *, zone: tzinfo, now: datetime) -> Window:
     """Parse both ends of a time range; an empty text is no end."""
-    window = Window(
-        since=time_of(since, zone=zone, now=now) if since else None,
-        until=time_of(until, zone=zone, now=now) if until else None,
-    )
-    if window.since is not None and window.until is not None and window.until <= window.since:
-        raise BadQuestion(
-            f"the end {until[:60]!r} is not after the start {since[:60]!r}",
-            "give a later end, or an earlier start",
-        )
-    return window
+    try:
+        start, end = moments.span(since, until, zone=zone, now=now)
+    except moments.NotAMoment as wrong:
+        raise BadQuestion(wrong.message, wrong.next_step) from None
+    return Window(since=start, until=end)
 
 
 def time_of(told: str, *, zone: tzinfo, now: datetime) -> int:

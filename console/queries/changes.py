@@ -195,10 +195,11 @@ def change(cluster_id: str | None, number: int, rights: Rights) -> Reading[Chang
 def asked_of(values: Mapping[str, str], *, has_workers: bool = False) -> Asked:
     """Return the filter of a query string; invalid values are ignored.
 
-    `has_workers` is what holds where the query does not say it. Raises NotAMoment for a time that
-    means none.
+    `has_workers` is what holds where the query does not say it. Raises NotAMoment for a time range
+    that means none.
     """
     period = _one_of(values.get("period", ""), tuple(PERIODS))
+    since, until = ("", "") if period else _instants(values)
     workers = values.get("workers", "")
     below = values.get("below", "")
     is_number = below.isascii() and below.isdigit() and len(below) <= MAX_DIGITS
@@ -208,8 +209,8 @@ def asked_of(values: Mapping[str, str], *, has_workers: bool = False) -> Asked:
         kind=_one_of(values.get("kind", ""), KINDS),
         outcome=_one_of(values.get("outcome", ""), tuple(OUTCOMES)),
         period=period,
-        since="" if period else _instant(values.get("since", "")),
-        until="" if period else _instant(values.get("until", "")),
+        since=since,
+        until=until,
         has_workers=workers == "shown" if workers else has_workers,
         below=int(below) if is_number else None,
     )
@@ -229,11 +230,15 @@ def exported(cluster_id: str, asked: Asked, *, is_csv: bool) -> File:
     )
 
 
-def _instant(text: str) -> str:
-    text = text.strip()
-    if not text:
-        return ""
-    return moments.absolute(text, zone=timezone.get_current_timezone(), now=timezone.now())
+def _instants(values: Mapping[str, str]) -> tuple[str, str]:
+    """Return the ends of a time range as instants. Raises NotAMoment."""
+    zone, now = timezone.get_current_timezone(), timezone.now()
+    since, until = (values.get(name, "").strip() for name in ("since", "until"))
+    moments.span(since, until, zone=zone, now=now)
+    first, last = (
+        moments.absolute(text, zone=zone, now=now) if text else "" for text in (since, until)
+    )
+    return first, last
 
 
 def _span(asked: Asked, now: datetime) -> tuple[int | None, int | None]:
@@ -248,18 +253,7 @@ def _span(asked: Asked, now: datetime) -> tuple[int | None, int | None]:
         return moments.milliseconds_of(day_before), midnight
     if asked.period in LASTING:
         return moments.milliseconds_of(now) - LASTING[asked.period][1], None
-    since, until = (
-        moments.milliseconds(text, zone=zone, now=now) if text else None
-        for text in (asked.since, asked.until)
-    )
-    return since, until
-
-
-def _as_typed(instant: str) -> str:
-    if not instant:
-        return ""
-    zone = timezone.get_current_timezone()
-    return moments.written(moments.one(instant, zone=zone, now=timezone.now()), zone)
+    return moments.span(asked.since, asked.until, zone=zone, now=now)
 
 
 def _text(text: str) -> str:
@@ -275,9 +269,10 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights) -> Changes:
     around = frame(cluster_id, rights)
     if around.shown is None:
         return Changes(frame=around, asked=asked)
+    zone, now = timezone.get_current_timezone(), timezone.now()
     found = audit.entries(
         cluster_id=around.shown.cluster_id,
-        which=asked.filter(timezone.now()),
+        which=asked.filter(now),
         below=asked.below,
         limit=PAGE_ROWS + 1,
     )
@@ -287,8 +282,8 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights) -> Changes:
         asked=asked,
         rows=tuple(map(_row, shown)),
         older=shown[-1].number if len(found) > PAGE_ROWS else None,
-        since=_as_typed(asked.since),
-        until=_as_typed(asked.until),
+        since=moments.in_field(asked.since, zone=zone, now=now),
+        until=moments.in_field(asked.until, zone=zone, now=now),
     )
 
 

@@ -171,12 +171,7 @@ def _absolute_filter(text: str, zone: tzinfo, now: datetime) -> str:
 
 def typed(text: str, asked: Asked, *, zone: tzinfo, now: datetime) -> str:
     """Return an end of the time range as its field shows it: in the zone of the page."""
-    if asked.problem:
-        return text
-    try:
-        return moments.written(moments.one(text, zone=zone, now=now), zone)
-    except moments.NotAMoment:
-        return text
+    return text if asked.problem else moments.in_field(text, zone=zone, now=now)
 
 
 def is_bound_to_reader(given: Mapping[str, str], asked: Asked) -> bool:

@@ -80,6 +80,18 @@ def test_a_period_in_an_address_means_the_same_to_every_reader(alice: Client) ->
     assert 'value="soonish"' in wrong.content.decode()
 
 
+def test_a_time_range_outside_of_the_calendar_or_backwards_is_no_failure(alice: Client) -> None:
+    cluster_rows.audit_entry(cluster_rows.cluster(), 1)
+
+    far = alice.get("/changes", {"since": str(2**63 - 1), "until": ""})
+    backwards = alice.get("/changes", {"since": "2026-11-20", "until": "2026-11-19"})
+
+    assert far.status_code == 200
+    assert f'value="{2**63 - 1}"' in far.content.decode()
+    assert backwards.status_code == 400
+    assert "The end &#x27;2026-11-19&#x27; is not after the start" in backwards.content.decode()
+
+
 def test_one_change_shows_before_and_after(alice: Client) -> None:
     cluster_rows.audit_entry(
         cluster_rows.cluster(), 12, before={"retention.ms": "1"}, after={"segment.ms": "2"}
