@@ -90,6 +90,7 @@ def test_a_time_range_outside_of_the_calendar_or_backwards_is_no_failure(alice: 
     assert f'value="{2**63 - 1}"' in far.content.decode()
     assert backwards.status_code == 400
     assert "The end &#x27;2026-11-19&#x27; is not after the start" in backwards.content.decode()
+    assert backwards.content.decode().count('aria-invalid="true" aria-describedby="refused"') == 2
 
 
 def test_one_change_shows_before_and_after(alice: Client) -> None:

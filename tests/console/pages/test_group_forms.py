@@ -426,6 +426,11 @@ def test_topics_are_offered_as_the_collector_tells_them(alice: Client, told: liv
             409,
             "1 of 2 partitions were refused; 1 was changed",
         ),
+        (
+            Result(refused={ORDERS: failure("REQUEST_TIMED_OUT", str(ORDERS))}, entry=1),
+            409,
+            "were refused, or got no answer, so their result is unknown",
+        ),
         (Result(entry=1, is_noted=False), 200, "The database did not take the outcome"),
     ],
 )
