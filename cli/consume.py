@@ -17,6 +17,7 @@ import click
 
 from cli.bootstrap import reaches_cluster
 from cli.record_format import Render, Shape, harmless, renderer, unescape
+from gateway import moments
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
@@ -76,20 +77,16 @@ def parse_position(text: str) -> Position:
 
 
 def parse_time(text: str) -> Position:
-    """Parse s@TIME or e@TIME: milliseconds since 1970, or a date with a zone, or in UTC."""
-    time = text[2:]
-    if NUMBER.fullmatch(time) and 0 <= int(time) <= MAX_OFFSET:
-        return Position(kind=PositionKind.TIME, value=int(time))
+    """Parse s@TIME or e@TIME; in UTC where the time names no zone."""
+    typed = text[2:]
+    if typed.startswith("-") and NUMBER.fullmatch(typed):
+        # Milliseconds before 1970 to kcat, milliseconds ago to the grammar: neither is meant.
+        raise click.BadParameter(f"{text!r} is not a time: name the unit, as {text}s or {text}h")
     try:
-        moment = datetime.fromisoformat(time)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not a time: give milliseconds since 1970, or 2026-01-31T12:00:00Z"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    # No record is older than 1970, and negative numbers have special meanings.
-    return Position(kind=PositionKind.TIME, value=max(0, int(moment.timestamp() * 1000)))
+        value = moments.milliseconds(typed, zone=UTC, now=datetime.now(UTC))
+    except moments.NotAMoment as error:
+        raise click.BadParameter(f"{error.message}: {error.next_step}") from None
+    return Position(kind=PositionKind.TIME, value=value)
 
 
 def parse_format(
@@ -117,7 +114,8 @@ def parse_format(
     callback=parse_range,
     metavar="OFFSET",
     help="Where to begin: beginning (the default), end, N, -N (N before the end), s@TIME; and"
-    " e@TIME, where to stop. TIME is in milliseconds since 1970 or a date.",
+    " e@TIME, where to stop. TIME is -1h, 'yesterday 12:00', 2026-01-31T12:00:00Z or"
+    " milliseconds since 1970.",
 )
 @click.option("-e", "--exit", "stops_at_end", is_flag=True, help="Stop at the end of the topic.")
 @click.option(

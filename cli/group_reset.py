@@ -6,6 +6,7 @@ The options are those of Kafka's own tool. --execute carries out exactly the sho
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ import click
 
 from cli.bootstrap import reaches_cluster
 from cli.output import Column, Form, output_option, plain, say, show_json, show_table
+from gateway import moments
 from gateway.kafka import offset_plan
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
@@ -28,7 +30,6 @@ from gateway.kafka.offset_plan import (
     Step,
     csv_of,
     parse_csv,
-    parse_datetime,
     parse_duration,
     plan_of,
 )
@@ -77,8 +78,9 @@ def goal_options(function: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--to-datetime",
-            metavar="ISO",
-            help="Reset to the first record at or after this date (UTC unless it has a zone).",
+            metavar="TIME",
+            help="Reset to the first record at or after this time, in UTC unless it names a zone:"
+            " 'yesterday 12:00', -1h, 2026-01-31T12:00:00+01:00.",
         ),
         click.option(
             "--by-duration",
@@ -181,7 +183,9 @@ def asked_of(
             case "shift_by", int():
                 return Asked(goal=Goal(kind=GoalKind.SHIFT, value=value))
             case "to_datetime", str():
-                return Asked(goal=Goal(kind=GoalKind.TIME, value=parse_datetime(value)))
+                now = moments.at(int(now_s() * 1000))
+                time_ms = moments.milliseconds(value, zone=UTC, now=now)
+                return Asked(goal=Goal(kind=GoalKind.TIME, value=time_ms))
             case "by_duration", str():
                 since_ms = max(0, int(now_s() * 1000) - parse_duration(value))
                 return Asked(goal=Goal(kind=GoalKind.TIME, value=since_ms))
@@ -191,6 +195,8 @@ def asked_of(
                 return Asked(goal=Goal(kind=GoalKind(name.removeprefix("to_"))))
     except PlanError as error:
         raise click.UsageError(f"--{name.replace('_', '-')}: {error}") from error
+    except moments.NotAMoment as error:
+        raise click.UsageError(f"--to-datetime: {error.message}: {error.next_step}") from error
 
 
 def read(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Formats moments for pages, titles and exports; `console.moments` reads them.
+"""Formats moments for pages, titles and exports; `gateway.moments` reads them.
 
 All are in the active zone of the request (`console.preferences`), so that no page mixes zones. A
 clock time that occurs twice, in the night when clocks go back, has its offset appended.

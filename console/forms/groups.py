@@ -11,10 +11,11 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from console import moments, times
+from console import times
 from console.group_changes.commands import FILE_NAME
 from console.group_changes.planning import AskedReset
 from console.preferences import zone_named
+from gateway import moments
 from gateway.kafka.offset_plan import (
     MAX_OFFSET,
     Goal,

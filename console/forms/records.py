@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 from django.utils import timezone
 
-from console import moments
 from console.forms.typed_bytes import EMPTY, NULL, TEXT, NotTyped, read, typed
+from gateway import moments
 from gateway.kafka.values import Header, NewRecord, Record
 
 # More headers than a person types; a program can send more.

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from console import moments
 from console.messages.filter_words import Kind, Token, tokens_of, unquoted
 from console.messages.question import MAX_INT64, NUMBER, BadQuestion, time_of
+from gateway import moments
 
 Tree: TypeAlias = Any
 

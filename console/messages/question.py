@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Final, TypeVar
 from urllib.parse import parse_qs
 
-from console import moments
 from console.messages.forms import Form
+from gateway import moments
 
 E = TypeVar("E", bound=Enum)
 

@@ -7,7 +7,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from console.moments import NotAMoment
 from console.pages.errors import error_page
 from console.queries import changes as query
 from console.queries.frame import frame
@@ -15,6 +14,7 @@ from gateway.access import changes as access_changes
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
+from gateway.moments import NotAMoment
 
 
 def _given(request: HttpRequest) -> dict[str, str]:

@@ -21,10 +21,11 @@ from brokers.controlplane.services import (
     GroupChangeKind,
     OrderKind,
 )
-from console import moments, times
+from console import times
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good, moment
 from console.spreadsheets import cell
+from gateway import moments
 from gateway.access.grants import Rights
 from gateway.kafka import shown_names
 

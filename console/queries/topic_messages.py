@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from brokers.cluster.image import Broker
-from console import moments
 from console.messages.filter_language import filter_of
 from console.messages.question import BadQuestion, window_of
 from console.preferences import zone_named
 from console.queries.frame import Frame
 from console.queries.reading import Reading
 from console.queries.topic import Found, Head, head_of, stored_topic
+from gateway import moments
 from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 

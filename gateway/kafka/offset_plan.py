@@ -10,7 +10,6 @@ import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
@@ -162,21 +161,6 @@ def parse_duration(text: str) -> int:
     days, hours, minutes, seconds = (int(found[part] or 0) for part in parts)
     thousandths = int((found["fraction"] or "").ljust(3, "0")[:3])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + thousandths
-
-
-def parse_datetime(text: str) -> int:
-    """Parse a date with an optional time of day to milliseconds since 1970, in UTC if no zone."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise PlanError(
-            f"{text!r} is not a date: give 2026-01-31T12:00:00, with Z or +01:00 behind it or in "
-            "UTC"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    # No record is older than 1970, and negative numbers stand for other positions.
-    return max(0, round(moment.timestamp() * 1000))
 
 
 def parse_places(text: str) -> tuple[str, tuple[int, ...]]:

@@ -220,3 +220,12 @@ def test_a_duration_counts_back_from_now() -> None:
     before_1970 = asked_of({"by_duration": "P9999D"}, "g", now_s=lambda: 100.0)
 
     assert (asked.goal.value, before_1970.goal.value) == (90_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("-1h", 47), ("yesterday 12:00", 36), ("1970-01-02 13:00+01:00", 36)]
+)
+def test_a_time_is_given_in_the_words_of_the_console(text: str, hours: int) -> None:
+    asked = asked_of({"to_datetime": text}, "g", now_s=lambda: 48 * 3600.0)
+
+    assert asked.goal.value == hours * 3_600_000

@@ -31,7 +31,7 @@ READ_OF_BROKERS = (
 )
 OF_COMMANDS = (
     "gateway.kafka brokers.supervisor brokers.inspection brokers.release brokers.quantities "
-    "cli.connect_client cli.spark_examples cli.verdicts "
+    "gateway.moments cli.connect_client cli.spark_examples cli.verdicts "
     "spark_integration.jobs.class_archive spark_integration.jobs.errors "
     "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
 )
@@ -160,6 +160,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Kafka Connect's REST is asked over HTTP.
     "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl socket"),
+    "gateway.moments": ("brokers.quantities", ""),
     # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
     # read by expressions of strangers, too.
     "gateway.kafka": ("", "confluent_kafka concurrent socket re2"),
@@ -254,7 +255,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.topic_names brokers.cluster.config_values "
         + "brokers.cluster.decisions brokers.cluster.implications "
         + "gateway.kafka gateway.access gateway.addresses brokers.inspection brokers.disk_room "
-        + "brokers.quantities "
+        + "gateway.moments brokers.quantities "
         + "console.password_hasher "
         # What workers say of themselves, and of their tasks.
         + "connectors.worker_reports connectors.runtime.condition "
@@ -273,7 +274,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Threads read records for streams that stay open on the event loop.
     "console.messages": (
         READ_OF_BROKERS
-        + "console.events console.moments console.preferences console.spreadsheets "
+        + "gateway.moments console.events console.preferences console.spreadsheets "
         + "gateway.kafka gateway.access gateway.addresses",
         "django asyncio concurrent threading",
     ),

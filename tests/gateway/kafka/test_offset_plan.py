@@ -16,7 +16,6 @@ from gateway.kafka.offset_plan import (
     beyond_end,
     csv_of,
     parse_csv,
-    parse_datetime,
     parse_duration,
     parse_places,
     parse_topics,
@@ -194,29 +193,6 @@ def test_a_duration_is_read_as_java_reads_it(text: str, ms: int) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(PlanError, match="is not a duration"):
         parse_duration(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [
-        ("1970-01-01T00:00:01", 1_000),
-        ("1970-01-01T00:00:01.250Z", 1_250),
-        ("1970-01-01T02:00:00+02:00", 0),
-        ("2026-01-31", 1_769_817_600_000),
-        # The hour that happens twice has two offsets, and each is the instant that it says.
-        ("2026-10-25T02:30:00+02:00", 1_792_888_200_000),
-        ("2026-10-25T02:30:00+01:00", 1_792_891_800_000),
-        ("1969-12-31T23:59:59", 0),
-    ],
-)
-def test_a_date_without_a_zone_is_in_utc(text: str, ms: int) -> None:
-    assert parse_datetime(text) == ms
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-02-30", "24:15"])
-def test_what_is_no_date_is_refused(text: str) -> None:
-    with pytest.raises(PlanError, match="is not a date"):
-        parse_datetime(text)
 
 
 def test_a_topic_is_named_alone_or_with_partitions() -> None:

@@ -1,11 +1,11 @@
-"""Moments as people write them, also in the night when clocks change."""
+"""Moments as users type them, also in the night when clocks change."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from console import moments
+from gateway import moments
 from tests.builders.messages import NOW
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,6 +1,6 @@
-"""Reads moments as people write them, and writes them for addresses and for fields. Pure.
+"""Reads moments as users type them, and writes them for addresses and for fields. Pure.
 
-One grammar for every field and address of the console that takes a moment. A clock time means
+One grammar for the options of commands and for the fields of the console. A clock time means
 another moment in each time zone, so addresses carry instants only: `absolute` translates what was
 typed before a page is shown.
 """
