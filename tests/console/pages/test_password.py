@@ -25,7 +25,7 @@ def test_a_password_that_was_given_is_changed_and_opens_the_console(client: Clie
 
     changed = change(client)
 
-    assert "An administrator set the password" in told
+    assert "is a first one, which others may know" in told
     assert changed == "302"
     assert client.get("/").status_code == 200
     assert not selectors.must_change_password(User.objects.get().pk)
