@@ -81,6 +81,13 @@ def test_letters_are_chosen_planned_and_sent_again(visit: Opened, alice: Client)
         visitor.page.locator("#letters summary").first.click()
         look(visitor)
 
+        # The Enter key in a field of the form must not press the first button, which is of a cause.
+        visitor.page.locator("details.ask-more summary").click()
+        visitor.write("from offset", "1")
+        visitor.page.keyboard.press("Enter")
+        visitor.sees("Why they failed")
+        assert "plan" not in visitor.page.url
+
         visitor.choose("Send to", "the topic it was read from, for all its readers")
         visitor.press("button", "Plan: all")
         arrives(visitor, "Who reads them again")
