@@ -29,13 +29,16 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
-# The largest form that is kept: twice, encrypted, it fits into what Django accepts of a form.
+# The largest form that is kept. One that was sent without a session has to fit, encrypted, into the
+# form of the sign-in too, beside a name, a password and an address.
 MAX_BYTES: Final = 1024 * 1024
+SIGN_IN_BYTES: Final = 8 * 1024
 # The time that a user has to sign in again.
 SIGN_IN_S: Final = 3600
 # The time until the form's page has to be shown after that; the session holds the fields meanwhile.
 SHOW_S: Final = 600
 FORBIDDEN: Final = 403
+TOO_LARGE: Final = 413
 NONCE_BYTES: Final = 12  # The usual size for GCM.
 BY_FIELD: Final = "typed_by"
 KEPT_FIELD: Final = "kept"
@@ -94,6 +97,8 @@ class KeptForms:
     def look(
         self, request: HttpRequest, view: View, _args: tuple[object, ...], _kwargs: dict[str, Any]
     ) -> HttpResponse | None:
+        if _is_unread(request):
+            return _sheet(request)
         if not hasattr(view, _MARK):
             return None
         if isinstance(request.user, AnonymousUser):
@@ -123,6 +128,8 @@ def rescued(request: HttpRequest) -> HttpResponse | None:
     """Return the answer to a form of before another sign-in, whose CSRF token is not valid now."""
     if request.method != "POST":
         return None
+    if _is_unread(request):
+        return _sheet(request)
     user = request.user
     match = request.resolver_match
     if match is not None and hasattr(match.func, _MARK):
@@ -157,14 +164,32 @@ def _sign_in_page(request: HttpRequest) -> HttpResponse | None:
     if user is None:
         return None
     kept = _kept_of(request)
+    sealed = "" if kept is None else _sealed(kept, user.pk)
+    fits = len(sealed) <= settings.STRANGERS_BODY_BYTES - SIGN_IN_BYTES
+    return _sheet(request, name=user.get_username(), kept=sealed if fits else "")
+
+
+def _sheet(request: HttpRequest, *, name: str = "", kept: str = "") -> HttpResponse:
+    """Return the sign-in page with what was kept; without, it says that the form is too large."""
     context = {
-        "name": user.get_username(),
-        "kept": "" if kept is None else _sealed(kept, user.pk),
+        "name": name,
+        "kept": kept,
         "next": request.get_full_path(),
         "was_sent": True,
-        "max_bytes": MAX_BYTES,
+        "size": _size_of(request),
     }
-    return render(request, "console/login.html", context, status=FORBIDDEN)
+    return render(request, "console/login.html", context, status=FORBIDDEN if kept else TOO_LARGE)
+
+
+def _is_unread(request: HttpRequest) -> bool:
+    """Return whether the gateway has discarded a form, which was too large without a session."""
+    is_stranger = isinstance(request.user, AnonymousUser)
+    return is_stranger and _size_of(request) > settings.STRANGERS_BODY_BYTES
+
+
+def _size_of(request: HttpRequest) -> int:
+    told = request.META.get("CONTENT_LENGTH") or "0"
+    return int(told) if told.isascii() and told.isdigit() else 0
 
 
 def _typed_by(request: HttpRequest) -> int | None:
@@ -200,9 +225,10 @@ def _take_up(request: HttpRequest) -> None:
 
 
 def _sealed(kept: Kept, user_id: int) -> str:
-    told = json.dumps([time.time(), kept.path, kept.fields, kept.has_files]).encode()
-    nonce = secrets.token_bytes(NONCE_BYTES)
-    sealed = AESGCM(_key(settings.SECRET_KEY)).encrypt(nonce, told, _bound_to(user_id))
+    told = [time.time(), kept.path, kept.fields, kept.has_files]
+    nonce, cipher = secrets.token_bytes(NONCE_BYTES), AESGCM(_key(settings.SECRET_KEY))
+    text = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    sealed = cipher.encrypt(nonce, text, _bound_to(user_id))
     return urlsafe_b64encode(nonce + sealed).decode()
 
 

@@ -7,7 +7,7 @@ little of it: it reads all of a body before a view can refuse it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Protocol
 
 from django.conf import settings
 
@@ -17,15 +17,12 @@ from gateway.health import Application, Message, Receive, Scope, Send
 from gateway.middleware import HEADERS, UNLESS_SAID
 from gateway.rest.bodies import MAX_BODY_BYTES
 from gateway.rest.calls import CALLER, HOST_USER, BrokenOff, Call, declared_by, headers_of
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.codes import ApiError
 from gateway.rest.incoming import Arriving, Budget, unread
 from gateway.rest.inflating import plain
 from gateway.rest.mounts import CONNECT
 from gateway.rest.router import NOBODY, Traffic
 from gateway.ws.endpoint import refuse
-
-# The largest form of a browser that has no session: that of the sign-in has some hundred bytes.
-STRANGERS_BODY_BYTES: Final = 64 * 1024
 
 
 class Calls(Protocol):
@@ -131,14 +128,11 @@ class Dispatch:
         """Serve a page or a form of the console; only users with a session send large forms."""
         declared = declared_by(headers_of(scope))
         sender: Caller | str = self._callers.network_of(scope)
-        limit = STRANGERS_BODY_BYTES
+        limit = settings.STRANGERS_BODY_BYTES
         if declared is None or declared > limit:
             user = await self._callers.of_page(scope)
             if user is not None:
                 sender, limit = user, settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-            elif declared is not None:
-                await self._fail(scope, send, too_large_for_stranger(declared))
-                return
         await self._within(scope, receive, send, sender=sender, limit=limit)
 
     async def _within(
@@ -180,14 +174,6 @@ class Dispatch:
 
     def _is_of_program(self, scope: Scope) -> bool:
         return any(is_below(scope["path"], prefix) for prefix in self._programs)
-
-
-def too_large_for_stranger(declared: int) -> ApiError:
-    return ApiError(
-        Code.TOO_LARGE,
-        f"the form has {declared} bytes, and {STRANGERS_BODY_BYTES} fit without a session of the"
-        " console: sign in, and send it again",
-    )
 
 
 async def _nothing() -> Message:

@@ -147,6 +147,9 @@ INSTALLED_APPS = [
     "console",
 ]
 
+# The largest form of a browser that has no session: of the sign-in, and of one that was sent late.
+STRANGERS_BODY_BYTES: Final = 64 * 1024
+
 MIDDLEWARE = [
     # First, so that every answer gets its headers, including static files and errors.
     "gateway.middleware.SecurityHeaders",

@@ -5,6 +5,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -100,13 +101,34 @@ def test_a_form_that_no_page_of_ours_wrote_is_not_kept(client: Client, by: str) 
     assert answer["Location"].startswith("/login?next=/topics/orders/produce")
 
 
-def test_too_much_is_not_kept_and_the_page_says_so(alice: Client) -> None:
-    typed = {**TYPED, "value": "x" * (kept_forms.MAX_BYTES + 1)}
+@pytest.mark.parametrize("size", [kept_forms.MAX_BYTES + 1, settings.STRANGERS_BODY_BYTES])
+def test_too_much_is_not_kept_and_the_page_says_so(alice: Client, size: int) -> None:
+    # Encrypted, the smaller form does not fit into that of the sign-in.
+    sheet = sent_too_late(alice, PRODUCE, {**TYPED, "value": "x" * size})
 
-    page = sent_too_late(alice, PRODUCE, typed).content.decode()
-
-    assert "too large to keep" in page
+    page = sheet.content.decode()
+    assert sheet.status_code == 413
+    assert "bytes is too large to keep" in page
     assert 'name="kept"' not in page
+
+
+def test_a_form_that_the_gateway_did_not_read_leads_to_the_sign_in(client: Client) -> None:
+    size = settings.STRANGERS_BODY_BYTES + 1
+    strict = Client(enforce_csrf_checks=True)
+
+    for browser in (client, strict):
+        sheet = browser.post("/topics/+new", "", "text/plain", CONTENT_LENGTH=str(size))
+
+        assert sheet.status_code == 413
+        assert f"Your input of {size:,} bytes is too large to keep" in sheet.content.decode()
+
+
+def test_a_kept_form_fits_into_the_form_of_the_sign_in(alice: Client) -> None:
+    sheet = sent_too_late(alice, PRODUCE, {**TYPED, "value": "ü" * 20_000})
+    signed_in = sign_in(alice, sheet, "alice")
+
+    assert len(field(sheet.content.decode(), "kept")) < settings.STRANGERS_BODY_BYTES
+    assert signed_in["Location"] == PRODUCE
 
 
 def test_a_form_is_kept_for_a_time(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
