@@ -73,12 +73,14 @@ VERBS: Final = (
         says="Messages of",
         page="topic-messages",
         about=About.TOPIC,
+        operation=Operation.READ_PAYLOADS,
     ),
     Verb(
         phrases=("tail", "live tail"),
         says="Tail",
         page="topic-messages",
         about=About.TOPIC,
+        operation=Operation.READ_PAYLOADS,
         asked={"mode": "tail"},
     ),
     Verb(

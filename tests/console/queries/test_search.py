@@ -170,6 +170,8 @@ def test_a_verb_is_offered_to_those_who_may_do_it_and_for_what_they_may() -> Non
     )
 
     assert found("produce orders", some)["Actions"] == ["Produce into orders-eu"]
+    assert "Actions" not in found("tail orders", some)
+    assert "Actions" not in found("orders messages", some)
     assert "Actions" not in found("create topic", some)
     assert "Actions" not in found("restart", some)
 
