@@ -31,7 +31,15 @@ RETRY_SECONDS: Final = 0.2
 class Recompression:
     """One batch on its way through a thread. Belongs to the event loop, but for `run`."""
 
-    __slots__ = ("_callback", "_error", "_is_done", "_packed", "_records", "_rules")
+    __slots__ = (
+        "_callback",
+        "_error",
+        "_is_done",
+        "_is_dropped",
+        "_packed",
+        "_records",
+        "_rules",
+    )
 
     def __init__(self, records: memoryview, rules: ProduceRules) -> None:
         self._records = records
@@ -39,6 +47,7 @@ class Recompression:
         self._packed: memoryview | None = None
         self._error: BaseException | None = None
         self._is_done = False
+        self._is_dropped = False
         self._callback: Callable[[], None] | None = None
 
     def when_done(self, callback: Callable[[], None]) -> None:
@@ -47,6 +56,10 @@ class Recompression:
             callback()
         else:
             self._callback = callback
+
+    def drop(self) -> None:
+        """Leave the work out if it has not begun: its client is gone, and sends it again."""
+        self._is_dropped = True
 
     def result(self) -> memoryview:
         """Return the batch, or raise why it cannot be packed; only once it is done."""
@@ -58,6 +71,8 @@ class Recompression:
 
     def run(self) -> None:
         """Do the work, in any thread."""
+        if self._is_dropped:
+            return
         try:
             self._packed = _recompressed(self._records, self._rules)
         except BaseException as error:  # noqa: BLE001 - raised again where the result is wanted

@@ -55,13 +55,22 @@ class Channel(Protocol):
 class Call:
     """See the module. Belongs to the event loop."""
 
-    __slots__ = ("_channel", "closed_callback", "is_done", "request", "started", "version")
+    __slots__ = (
+        "_channel",
+        "closed_callback",
+        "is_done",
+        "is_held",
+        "request",
+        "started",
+        "version",
+    )
 
     def __init__(self, request: Request, channel: Channel, started: float) -> None:
         self.request = request
         self.version = request.version
         self.started = started  # monotonic seconds
         self.is_done = False
+        self.is_held = False  # its connection, by this call
         self._channel = channel
         self.closed_callback: Callable[[], None] | None = None
 
@@ -88,10 +97,12 @@ class Call:
 
     def hold(self) -> None:
         """Make later requests of the connection wait until `let_go`."""
+        self.is_held = True
         self._channel.hold()
 
     def let_go(self) -> None:
         """Let the connection continue; call once for each `hold`, even if it is closed."""
+        self.is_held = False
         self._channel.let_go()
 
     def answer(self, message: Message) -> None:

@@ -79,6 +79,7 @@ class LongProduce:
             if awaited is None:
                 return True
             awaited.when_done(self._come)
+            call.when_closed(awaited.drop)
         return False
 
     def _come(self) -> None:

@@ -197,7 +197,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
         wrong = _internal(name) if name in INTERNAL_TOPICS and refused is None else refused
         answers: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
-            if spent >= SLICE_SECONDS and room.kept_bytes <= MAX_KEPT_BYTES:
+            if spent >= SLICE_SECONDS and (call.is_held or room.kept_bytes <= MAX_KEPT_BYTES):
                 note_stall(context, spent)
                 yield None
                 now_ms, began = context.clock.now_ms(), clock()
@@ -218,7 +218,7 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
                     appended = partition.append(records, now_ms)
                 except Unready as unready:
                     try:
-                        appended = yield from _append_readied(context, partition, data, unready)
+                        appended = yield from _append_ready(context, call, partition, data, unready)
                     finally:
                         now_ms, began = context.clock.now_ms(), clock()
             except KafkaError as error:
@@ -254,8 +254,12 @@ def _appending(context: Context, call: Call, request: ProduceRequest) -> Steps:
     return response
 
 
-def _append_readied(
-    context: Context, partition: Partition, data: PartitionProduceData, unready: Unready
+def _append_ready(
+    context: Context,
+    call: Call,
+    partition: Partition,
+    data: PartitionProduceData,
+    unready: Unready,
 ) -> Generator[Awaited, None, Appended]:
     """Inspect or recompress a batch as the topic's rules require, and append it."""
     replicas, clock = context.replicas, context.clock
@@ -264,10 +268,11 @@ def _append_readied(
         small = replicas.recompressor.at_once(data.records, unready.rules)
         if small is not None:
             return partition.append(small, clock.now_ms(), unready.rules)
-    kept = replicas.room.kept_bytes
-    if kept > MAX_KEPT_BYTES:
-        raise _no_room_for(data, kept)
-    yield None  # from here on the records are a copy, which stays valid
+    if not call.is_held:
+        kept = replicas.room.kept_bytes
+        if kept > MAX_KEPT_BYTES:
+            raise _no_room_for(data, kept)
+        yield None  # from here on all records of the request are copies, which stay valid
     records = data.records
     assert records is not None, "no records were refused"
     while True:

@@ -19,7 +19,7 @@ from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.reader import records
 from brokers.protocol.records.recompression import recompressed
-from brokers.replication.recompressor import MAX_BYTES_AT_ONCE
+from brokers.replication.recompressor import MAX_BYTES_AT_ONCE, MAX_PARALLEL
 from brokers.server.handlers import produce
 from tests.brokers.replication.parts import (
     REPLICATED,
@@ -242,5 +242,54 @@ def test_a_batch_whose_client_is_gone_is_dropped(tmp_path: Path) -> None:
             await until(lambda: found.replicas.room.kept_bytes == 0)
 
             assert found.leader().log.end_offset == 0
+
+    asyncio.run(run())
+
+
+def test_requests_whose_batches_are_kept_are_finished_over_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = gated(monkeypatch)
+    monkeypatch.setattr(produce, "MAX_KEPT_BYTES", 3 * LARGE)
+
+    async def run() -> None:
+        async with broker(tmp_path, "lz4", partitions=2) as found:
+            # The first batch waits for its thread, the second one is kept as a copy already.
+            lines = [found.ask(produce, request(built(LARGE), built(LARGE)), 9) for _ in range(2)]
+            late = found.ask(produce, request(built(LARGE)), 9)
+            gate.set()
+
+            await until(lambda: all(line.answers for line in lines))
+
+            assert [outcomes(line) for line in lines] == [[(0, 0), (0, 0)]] * 2
+            assert late.is_closed
+            assert found.replicas.room.kept_bytes == 0
+
+    asyncio.run(run())
+
+
+def test_threads_leave_out_batches_whose_clients_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun = threading.Event(), []
+
+    def work(*args: Any, **kwargs: Any) -> memoryview:
+        begun.append(args)
+        assert gate.wait(WAIT_SECONDS)
+        return recompressed(*args, **kwargs)
+
+    monkeypatch.setattr("brokers.replication.recompressor.recompressed", work)
+
+    async def run() -> None:
+        async with broker(tmp_path, "lz4") as found:
+            lines = [found.ask(produce, request(built(LARGE)), 9) for _ in range(MAX_PARALLEL + 3)]
+            await until(lambda: len(begun) == MAX_PARALLEL)
+            for line in lines:
+                line.close()
+            gate.set()
+
+            await until(lambda: found.replicas.room.kept_bytes == 0)
+
+            assert len(begun) == MAX_PARALLEL
 
     asyncio.run(run())
