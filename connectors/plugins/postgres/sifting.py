@@ -31,7 +31,8 @@ TURNS: Final = "samsa_turns"
 # One statement less for each part than a savepoint of its own.
 SAVE: Final = "SAVEPOINT samsa_part"
 GO_BACK: Final = "ROLLBACK TO SAVEPOINT samsa_part"
-GO_ON: Final = f"RELEASE SAVEPOINT samsa_part; {SAVE}"
+END: Final = "RELEASE SAVEPOINT samsa_part"
+GO_ON: Final = f"{END}; {SAVE}"
 MAKE_TURNS: Final = f"CREATE TEMPORARY SEQUENCE {TURNS}"
 COUNT_TURNS: Final = f"SELECT last_value - 1 + is_called::integer FROM {TURNS}"  # noqa: S608
 
@@ -68,10 +69,11 @@ class _Sieve:
         self._refused = refused
         # As many rows as were on their way before the part that is written now.
         self._turns = 0
-        self._connection.execute(MAKE_TURNS)
+        self._has_sequence = False
 
     def close(self) -> None:
-        self._connection.execute(f"DROP SEQUENCE {TURNS}")
+        if self._has_sequence:
+            self._connection.execute(f"DROP SEQUENCE {TURNS}")
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write one chunk."""
@@ -89,6 +91,7 @@ class _Sieve:
             if written:
                 writer.warn_of_lacking(first, len(written))
             return
+        self._begin_turns()
         writer.stage(first, is_numbered=True)
         staged = self._sift(chunks(rows, PART_ROWS), lambda part: self._copy(part, table), _line)
         # Rows of a chunk have different keys.
@@ -96,6 +99,12 @@ class _Sieve:
         self._turns = self._count_turns()
         self._sift([staged], self._merge, self._turn)
         writer.drop_stage()
+
+    def _begin_turns(self) -> None:
+        # Not for rows that are copied into the table itself: a role may make nothing temporary.
+        if not self._has_sequence:
+            self._connection.execute(MAKE_TURNS)
+            self._has_sequence = True
 
     def _copy(self, rows: Sequence[Row], table: Table) -> None:
         self._writer.copy((STAGE,), rows, table, is_numbered=True)
@@ -137,6 +146,8 @@ class _Sieve:
             else:
                 written += part
                 self._connection.execute(GO_ON)
+        # Later ones would be within this one, and each costs more the deeper it is.
+        self._connection.execute(END)
         return written
 
     def _turn(self, error: Exception, part: Sequence[Row]) -> int | None:

@@ -1,8 +1,14 @@
 """Records that PostgreSQL refuses are left out of their batch, and the others are written."""
 
+from collections.abc import Sequence
+
+import psycopg
 import pytest
 
+from connectors.plugins.postgres.rows import Row
+from connectors.plugins.postgres.sifting import GO_BACK, Refused, write_but_refused
 from connectors.plugins.postgres.sink import PostgresSink
+from connectors.plugins.postgres.writes import Writer
 from connectors.sdk.errors import RecordError
 from connectors.sdk.testing import MemorySinkContext, run_sink, sink_record
 from tests.connectors.plugins.postgres.sinks import Database, keys, rows, started
@@ -112,6 +118,45 @@ def test_good_rows_of_a_batch_with_refused_ones_are_written_a_few_times_at_most(
     assert len(context.refused) == 10
     ((attempts,),) = rows(database, "SELECT last_value FROM attempts")
     assert attempts < 3 * len(batch)
+
+
+def test_refused_rows_that_are_inserted_need_no_temporary_objects(
+    database: Database, context: MemorySinkContext
+) -> None:
+    """Roles of a database may lack the right to create them, which inserts do not need."""
+    database.execute("CREATE TABLE orders (id smallint, name varchar(3) CHECK (name <> 'bad'))")
+    context.is_tolerant = True
+
+    run_sink(PostgresSink(), keys(database), context, [MIXED])
+
+    assert len(context.refused) == 4
+    found = rows(database, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'pg_temp%'")
+    assert found == []
+
+
+def test_search_for_refused_rows_leaves_no_savepoint(
+    database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else those of the next chunks would be within it, and each level makes statements slower."""
+    found: list[Row] = []
+
+    def checked(writer: Writer, rows: Sequence[Row], refused: Refused) -> bool:
+        is_done = write_but_refused(writer, rows, refused)
+        with (
+            pytest.raises(psycopg.errors.InvalidSavepointSpecification),
+            writer.connection.transaction(),
+        ):
+            writer.connection.execute(GO_BACK)
+        found.extend(rows)
+        return is_done
+
+    monkeypatch.setattr("connectors.plugins.postgres.sink.write_but_refused", checked)
+    database.execute("CREATE TABLE orders (id smallint, name varchar(3) CHECK (name <> 'bad'))")
+    context.is_tolerant = True
+
+    run_sink(PostgresSink(), keys(database), context, [MIXED])
+
+    assert len(found) == len(MIXED)
 
 
 def test_booleans_become_bits_and_refused_values_name_their_column(
