@@ -35,6 +35,9 @@ MAX_PURGED: Final = 100
 # in later rounds.
 INSPECTION_SHARE: Final = 1 / 30
 LEAST_INSPECTION_SECONDS: Final = 1.0
+# Kafka's log.initial.task.delay.ms: a chore with a longer interval begins so soon after the start,
+# or a broker that is restarted often would never do it.
+FIRST_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,7 @@ class Housekeeping:
     async def run(self) -> None:
         """Run until it is cancelled, or until the log dir has failed."""
         began = self._clock.monotonic()
-        due = {name: began + interval for name, interval, _chore in self._chores}
+        due = {name: began + min(interval, FIRST_SECONDS) for name, interval, _ in self._chores}
         while True:
             await asyncio.sleep(self._tick)
             for name, interval, chore in self._chores:

@@ -9,7 +9,7 @@ import pytest
 from brokers.disk_room import MIB, Room
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import MAGIC_POSITION
-from brokers.replication.housekeeping import Housekeeping, Intervals
+from brokers.replication.housekeeping import FIRST_SECONDS, Housekeeping, Intervals
 from brokers.storage import index_rebuild
 from tests.brokers.replication.parts import REPLICATED, GatedFiles, Rig, image, rig, topic, until
 from tests.builders.logs import NOW_MS, batch, shifted_index
@@ -124,6 +124,22 @@ def test_a_disk_that_gets_full_is_reported_once_and_deleted_files_go_at_once(
             assert not deleted_in(folder)
             with pytest.raises(KafkaError, match="the broker's disk is full"):
                 fill(broker)
+
+    asyncio.run(run())
+
+
+def test_old_segments_go_soon_after_the_start_of_a_broker(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with rig(tmp_path, image(topic(), configs={"t": SMALL})) as broker:
+            fill(broker)
+            await flushed(broker)
+            task = asyncio.ensure_future(keeper(broker, Intervals(tick=0)).run())
+            await asyncio.sleep(0)
+            broker.manual.advance(int(FIRST_SECONDS * 1000))
+
+            await until(lambda: broker.leader().log_start_offset == 4)
+
+            task.cancel()
 
     asyncio.run(run())
 
