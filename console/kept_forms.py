@@ -28,6 +28,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 
+from gateway.rest.calls import CALLER
+
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 # The largest form that is kept. One that was sent without a session has to fit, encrypted, into the
 # form of the sign-in too, beside a name, a password and an address.
@@ -183,6 +185,8 @@ def _sheet(request: HttpRequest, *, name: str = "", kept: str = "") -> HttpRespo
 
 def _is_unread(request: HttpRequest) -> bool:
     """Return whether the gateway has discarded a form, which was too large without a session."""
+    if CALLER in getattr(request, "scope", {}):
+        return False  # A call of a program, which has no session.
     is_stranger = isinstance(request.user, AnonymousUser)
     return is_stranger and _size_of(request) > settings.STRANGERS_BODY_BYTES
 

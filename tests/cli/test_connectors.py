@@ -156,7 +156,7 @@ def test_a_key_that_nobody_takes_is_told_with_the_one_that_may_be_meant(ask: Ask
 def test_the_keys_of_a_plugin_are_listed(ask: Asked) -> None:
     told = ask("plugins", "samsa.file.sink")
 
-    assert re.search(r"^tasks.max +int +1 +How many tasks", told, re.MULTILINE)
+    assert re.search(r"^tasks.max +int +1 +The maximum number of tasks", told, re.MULTILINE)
     assert re.search(r"^file +string +required +The file", told, re.MULTILINE)
     assert "file" in ask("plugins", "samsa.file.sink", "-O", "name").split()
     assert "samsa.none" in ask.refused("plugins", "samsa.none")

@@ -17,6 +17,7 @@ from brokers.protocol.messages.api_versions import ApiVersionsRequest
 from brokers.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from brokers.protocol.messages.produce import ProduceRequest
 from brokers.protocol.schema import Message
+from brokers.server.dispatch import MAX_TRAILING_BYTES
 from brokers.server.served import HANDLERS
 from tests.brokers.server import (
     api_rows_absent,
@@ -143,7 +144,7 @@ async def difference(world: World, row: Row, version: int) -> list[str]:
         await row.before(world, version)
     request = row.request(world, version)
     if row.closes:
-        frame = request_frame(request, version) + b"\0"
+        frame = request_frame(request, version) + bytes(MAX_TRAILING_BYTES + 1)
         world.client.writer.write((len(frame) - 4).to_bytes(4, "big") + frame[4:])
         return [] if await world.client.is_closed() else [f"{what}: the connection stays"]
     assert row.answer is not None, f"{what}: there is nothing to expect"

@@ -91,7 +91,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         # A topic that takes no record of another time than now.
         strict = {"message.timestamp.before.max.ms": "1000"}
         Admin(Connection(bootstrap=broker.bootstrap)).create(
-            [NewTopic(name="strict", partitions=1, configs=strict)]
+            [
+                NewTopic(name="strict", partitions=1, configs=strict),
+                NewTopic(name="__state", partitions=1),
+            ]
         )
         door.token = tokens.token(grants=tokens.EVERYTHING)
         reader = tokens.token("reader", grants=grants_of(Scope.READ, "x"))
@@ -128,6 +131,7 @@ ASKED: Final[list[tuple[Code, Ask]]] = [
     (Code.KAFKA_REFUSED, Ask(target=f"{C}/acls")),
     (Code.NO_TOPIC, Ask(target="/rest/topics/nope")),
     (Code.NO_TOPIC, v2_records("/rest/topics/__nope", {"records": KEYED})),
+    (Code.NEEDS_FORCE, Ask(method="DELETE", target=f"{C}/topics/__state")),
     (Code.NO_PARTITION, Ask(target="/rest/topics/orders/partitions/9")),
     (Code.NO_PARTITION, Ask(target=f"{C}/topics/orders/partitions/9")),
     (Code.NOT_THERE, Ask(target=f"{C}/topics/nope")),

@@ -377,7 +377,9 @@ def test_an_address_keeps_no_other_one_out_before_it_says_whose_it_is(
         async with connect(site.address) as first:
             with pytest.raises(InvalidStatus) as refused:
                 await connect(site.address)
-            assert b"1 sockets of 127.0.0.1 have not said yet" in refused.value.response.body
+            assert (
+                b"1 sockets of 127.0.0.1 have not authenticated yet" in refused.value.response.body
+            )
             other = {"X-Forwarded-For": "192.0.2.9"}
             async with connect(site.address, additional_headers=other):
                 client = Client(first)

@@ -127,7 +127,7 @@ def test_a_query_that_is_refused_ends_the_task_before_a_record_is_there(
     for query, words in (
         ("SELECT count(*) FROM orders", "write a stream"),
         ("SELECT reflect('java.lang.System', 'getenv') FROM orders", "reflect"),
-        ("SELECT * FROM text.`/etc/passwd`", "no view and no table"),
+        ("SELECT * FROM text.`/etc/passwd`", "neither a view nor a table"),
     ):
         with pytest.raises(ConfigError, match=words):
             run(context, config(context, query=query, output_topic="out"))
