@@ -28,8 +28,6 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 
-from gateway.rest.calls import CALLER
-
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 # The largest form that is kept. One that was sent without a session has to fit, encrypted, into the
 # form of the sign-in too, beside a name, a password and an address.
@@ -39,6 +37,8 @@ SIGN_IN_BYTES: Final = 8 * 1024
 SIGN_IN_S: Final = 3600
 # The time until the form's page has to be shown after that; the session holds the fields meanwhile.
 SHOW_S: Final = 600
+# The namespace of the console's addresses.
+PAGES: Final = "console"
 FORBIDDEN: Final = 403
 TOO_LARGE: Final = 413
 NONCE_BYTES: Final = 12  # The usual size for GCM.
@@ -185,8 +185,9 @@ def _sheet(request: HttpRequest, *, name: str = "", kept: str = "") -> HttpRespo
 
 def _is_unread(request: HttpRequest) -> bool:
     """Return whether the gateway has discarded a form, which was too large without a session."""
-    if CALLER in getattr(request, "scope", {}):
-        return False  # A call of a program, which has no session.
+    match = request.resolver_match
+    if match is None or match.namespace != PAGES:
+        return False  # A program sends calls, not forms, and has no session.
     is_stranger = isinstance(request.user, AnonymousUser)
     return is_stranger and _size_of(request) > settings.STRANGERS_BODY_BYTES
 
