@@ -32,7 +32,8 @@ let jumpsUntil = 0;
 const KEYS = {
   "?": async () => (await import("./keys.js")).showKeys(),
   g: () => { jumpsUntil = Date.now() + JUMP_MS; },
-  n: () => document.querySelector("main .title a.btn.main, main .title button.btn.main")?.click(),
+  // A link only: a button, as Resume of a connector, would act at once.
+  n: () => document.querySelector("main .title a.btn.main")?.click(),
   "/": () => document.querySelector("#filter")?.select(),
   j: () => step(1),
   k: () => step(-1),
