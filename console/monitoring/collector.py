@@ -48,6 +48,8 @@ class Collector:
         self._worst: dict[str, tuple[int, int, str, Verdict]] = {}
         # The published pairs of each group, by key.
         self._pair_keys: dict[str, dict[str, str]] = {}
+        # Changed groups whose rows are of the look before.
+        self._unpublished: set[str] = set()
 
     def take(self, broker_id: int, told: Mapping[str, Any], *, now_ms: int) -> bool:
         """Apply a broker's feed; return whether it concerns a group or a topic."""
@@ -73,11 +75,12 @@ class Collector:
         """
         observed = self.observed
         groups, topics = observed.touched_groups, set[str]()
-        observed.touched_groups = set()
+        observed.touched_groups, self._unpublished = set(), groups
         yield from self.lags.look(now_ms, groups)
         for name in groups:
             topics |= self._publish_group(name, now_ms)
             yield
+        self._unpublished = set()
         for topic in topics:
             self._find_worst(topic)
             yield
@@ -266,6 +269,8 @@ class Collector:
             **group_detail(group, self.observed, self.partition_ring, part),
             "row": self.deltas.rows("groups").get(name),
             "pairs": [pairs[key] for key in keys if key in pairs],
+            # Whether these rows contain all that was reported of the group.
+            "is_published": name not in self.observed.touched_groups | self._unpublished,
         }
 
     def topic_detail(

@@ -22,7 +22,6 @@ from console.group_changes.desk import desk
 from console.group_changes.plans import GroupPlan
 from console.group_changes.seals import BadSeal
 from console.kept_forms import keeps_form, typed_in
-from console.monitoring.tables import PairRow
 from console.origins import origin_of
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
@@ -154,7 +153,6 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
     if is_deletion and request.POST.get("name", "") not in {plan.group, name}:
         words = f"The typed name is not the name of the group: type {name}"
         return plan_page(request, plan, sealed=sealed, status=400, refused=words)
-    before = live.pairs_of(plan.cluster_id, plan.group)
     try:
         with desk(plan.cluster_id) as at:
             result = apply(at, plan, origin=origin_of(request), now_ms=int(1000 * time.time()))
@@ -173,12 +171,10 @@ def apply_plan(request: HttpRequest) -> HttpResponse:
             next_step="A change is written down before it is made, and that failed. See whether the"
             " database runs, then preview the change again.",
         )
-    return _answered(request, plan, result, before)
+    return _answered(request, plan, result)
 
 
-def _answered(
-    request: HttpRequest, plan: GroupPlan, result: Result, before: list[PairRow]
-) -> HttpResponse:
+def _answered(request: HttpRequest, plan: GroupPlan, result: Result) -> HttpResponse:
     is_clean = not (result.moved or result.failure or result.refused) and result.is_noted
     if not is_clean:
         return _outcome_page(request, plan, result)
@@ -190,10 +186,17 @@ def _answered(
     else:
         count = f"{plan.changes} partition{'' if plan.changes == 1 else 's'}"
         # The page that follows would show the lag of before as if it was seen just now.
-        is_seen = live.wait_for_change(plan.cluster_id, plan.group, before)
+        is_seen = _is_seen(plan)
         done = DONE[plan.kind].format(group=name, count=count)
         messages.success(request, done if is_seen else f"{done} {UNSEEN}")
     return redirect(_after(plan))
+
+
+def _is_seen(plan: GroupPlan) -> bool:
+    if plan.kind is GroupChangeKind.DELETE_GROUP:
+        return live.wait_for_deletion(plan.cluster_id, plan.group)
+    step = next(each for each in plan.steps if each.before != each.after)
+    return live.wait_for_offset(plan.cluster_id, plan.group, step.place, step.after)
 
 
 def _after(plan: GroupPlan) -> str:

@@ -6,7 +6,7 @@ collector, with a deadline.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
@@ -14,12 +14,19 @@ from typing import Any, Final, Protocol
 
 from django.conf import settings
 
-from console.monitoring.selectors import CollectorFailed, Follower, Snapshot, reach_of
-from console.monitoring.tables import PairRow
+from console.monitoring.selectors import (
+    CollectorFailed,
+    Follower,
+    NotThere,
+    Snapshot,
+    reach_of,
+)
+from gateway.kafka.values import Place
 
 # A change of a group is seen within a request of the collector to the broker, one of the mirror to
 # the collector, and a look between them; on a busy machine it takes longer.
 SEEN_SECONDS: Final = 4.0
+ASK_SECONDS: Final = 0.2
 # What a page says before the first report of the collector.
 UNTOLD: Final = "the collector has sent nothing yet; `./samsa status` shows whether it runs"
 
@@ -114,18 +121,37 @@ def of(cluster_id: str) -> Live:
     return Live(snapshot=found, state=LiveState.FRESH, told_at=told_at)
 
 
-def pairs_of(cluster_id: str, group: str) -> list[PairRow]:
-    """Return what the mirror has of a group now, to see later whether it has changed."""
-    return of(cluster_id).snapshot.pairs_of(group)
+def wait_for_deletion(cluster_id: str, group: str) -> bool:
+    """Wait until the mirror has a group no longer, for `SEEN_SECONDS` at most."""
+
+    def is_gone(found: Snapshot) -> bool:
+        return found.cluster_id == cluster_id and found.group(group) is None
+
+    return of(cluster_id).is_fresh and source().wait(is_gone, seconds=SEEN_SECONDS)
 
 
-def wait_for_change(cluster_id: str, group: str, before: list[PairRow]) -> bool:
-    """Wait until the mirror has seen a change of a group, for `SEEN_SECONDS` at most."""
+def wait_for_offset(cluster_id: str, group: str, place: Place, offset: int | None) -> bool:
+    """Wait until the collector has seen a changed offset, None if it was deleted, and its lag.
 
-    def is_new(found: Snapshot) -> bool:
-        return found.cluster_id == cluster_id and found.pairs_of(group) != before
+    For `SEEN_SECONDS` at most. Offsets of a group that change in one call are seen together.
+    """
+    if not of(cluster_id).is_fresh:
+        return False
+    deadline = time.monotonic() + SEEN_SECONDS
+    while not (is_seen := _has_offset(group, place, offset)) and time.monotonic() < deadline:
+        time.sleep(ASK_SECONDS)
+    return is_seen
 
-    return of(cluster_id).is_fresh and source().wait(is_new, seconds=SEEN_SECONDS)
+
+def _has_offset(group: str, place: Place, offset: int | None) -> bool:
+    try:
+        detail = ask("/group", name=group, topic=place.topic)
+    except NotThere:
+        return offset is None
+    except CollectorFailed:
+        return False
+    found = (row[2] for row in detail["partitions"] if tuple(row[:2]) == astuple(place))
+    return detail["is_published"] and next(found, None) == offset
 
 
 def ask(path: str, **query: str | int) -> Mapping[str, Any]:
@@ -140,8 +166,8 @@ __all__ = [
     "Source",
     "ask",
     "of",
-    "pairs_of",
     "source",
     "use",
-    "wait_for_change",
+    "wait_for_deletion",
+    "wait_for_offset",
 ]

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from html import unescape
@@ -17,12 +17,13 @@ from kafka.structs import OffsetAndMetadata
 
 from brokers.controlplane import audit
 from cli.groups import groups
-from console.monitoring.selectors import Snapshot
+from console.monitoring.selectors import NotThere
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
 from console.queries import live
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.admin import Admin
 from gateway.kafka.groups import Groups
+from gateway.kafka.values import Place
 from tests.builders import live as rows
 from tests.builders import users
 from tests.builders.live import Told
@@ -463,17 +464,25 @@ def test_page_after_a_reset_waits_for_a_look_that_saw_it(
         assert answer.status_code == 302
         return alice.get(answer["Location"]).content.decode()
 
-    def seen(_told: Told, is_new: Callable[[Snapshot], bool], *, seconds: float) -> bool:
-        """See the change while the page waits for it."""
-        assert not is_new(told.snapshot()), seconds
-        told.put(rows.pair(stage.group, stage.topic, lag=1))
-        return is_new(told.snapshot())
+    def detail(**query: str | int) -> Mapping[str, Any]:
+        """Answer as a collector that sees a change at the second request."""
+        if "first" in query:
+            raise NotThere("a page's own question")
+        seen.append(stage.committed())
+        committed = seen[-2] if len(seen) > 1 else {}
+        partitions = [[place.topic, place.partition, at] for place, at in committed.items()]
+        return {"partitions": partitions, "is_published": True}
 
+    seen: list[Mapping[Place, int]] = []
+    monkeypatch.setattr(live, "SEEN_SECONDS", 0.0)
+    monkeypatch.setattr(live, "ASK_SECONDS", 0.0)
     stage.commit(4, 2, 0)
     told.cluster_id = SHOWN
     told.put(rows.group(stage.group, lag=9), rows.pair(stage.group, stage.topic, lag=9))
+    told.answers["/group"] = detail
 
+    # Lag that only grew meanwhile is not the change.
+    told.put(rows.pair(stage.group, stage.topic, lag=10))
     assert "The collector has not seen the change yet" in reset("earliest")
-    assert told.waited == [live.SEEN_SECONDS]
-    monkeypatch.setattr(Told, "wait", seen)
+    monkeypatch.setattr(live, "SEEN_SECONDS", 10.0)
     assert "The collector has not seen the change yet" not in reset("latest")

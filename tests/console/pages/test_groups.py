@@ -69,6 +69,7 @@ def detail(
         "is_cut": False,
         "row": None if row is None else astuple(row),
         "pairs": [astuple(pair) for pair in pairs],
+        "is_published": True,
     }
 
 
