@@ -26,6 +26,8 @@ Refused: TypeAlias = dict[int, RecordError]
 AT_LINE: Final = re.compile(r"^COPY .*?, line (\d+)(?:, column (.*?): )?", re.MULTILINE)
 # Rows of a part that is copied: a client sends it whole before it hears of a refused row.
 PART_ROWS: Final = 50
+# The codes of a unique and of an exclusion constraint, which a row breaks together with another.
+OF_TWO_ROWS: Final = frozenset({"23505", "23P01"})
 # Counts rows on their way from the stage into the table; no rollback resets it.
 TURNS: Final = "samsa_turns"
 # One statement less for each part than a savepoint of its own.
@@ -140,6 +142,10 @@ class _Sieve:
                 elif at is None:
                     middle = len(part) // 2
                     waiting += (part[middle:], part[:middle])
+                elif at and _state(error) in OF_TWO_ROWS:
+                    # The other one may be refused itself: write those before it first.
+                    pieces = (part[at + 1 :], part[at : at + 1], part[:at])
+                    waiting += (piece for piece in pieces if piece)
                 else:
                     self._refuse(part[at], error)
                     waiting += (piece for piece in (part[at + 1 :], part[:at]) if piece)
@@ -168,7 +174,7 @@ class _Sieve:
         if isinstance(error, RecordError):
             self._refused[error.index] = error
             return
-        column, state = _column(error), getattr(error, "sqlstate", None)
+        column, state = _column(error), _state(error)
         index = row.place_of(column)
         about = f"column {column}: " if column else ""
         failed = RecordError(f"PostgreSQL: {about}{first_line(error)} ({state})", index=index)
@@ -184,6 +190,11 @@ def _line(error: Exception, part: Sequence[Row]) -> int | None:
     found = AT_LINE.search(_context(error))
     at = int(found[1]) - 1 if found else -1
     return at if 0 <= at < len(part) else None
+
+
+def _state(error: Exception) -> str | None:
+    state: str | None = getattr(error, "sqlstate", None)
+    return state
 
 
 def _column(error: Exception) -> str:

@@ -134,6 +134,28 @@ def test_refused_rows_that_are_inserted_need_no_temporary_objects(
     assert found == []
 
 
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_row_is_written_if_the_row_it_conflicts_with_is_refused(
+    database: Database, context: MemorySinkContext, mode: str
+) -> None:
+    database.execute("CREATE TABLE people (name text PRIMARY KEY)")
+    database.execute("INSERT INTO people VALUES ('a')")
+    database.execute(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, name text REFERENCES people, code text UNIQUE)"
+    )
+    context.is_tolerant = True
+    parsed = keys(database, insert_mode=mode, pk_mode="record_value", pk_fields="id")
+    batch = [
+        sink_record({"id": number, "name": name, "code": code}, offset=number)
+        for number, (name, code) in enumerate([("a", "x"), ("b", "y"), ("a", "y"), ("a", "x")])
+    ]
+
+    run_sink(PostgresSink(), parsed, context, [batch])
+
+    assert [record.value["id"] for record, _ in context.refused] == [1, 3]
+    assert rows(database) == [(0, "a", "x"), (2, "a", "y")]
+
+
 def test_search_for_refused_rows_leaves_no_savepoint(
     database: Database, context: MemorySinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
