@@ -16,6 +16,9 @@ HEADERS: Final = "authorization, content-type, accept"
 EXPOSED: Final = "Retry-After, Content-Location, Location"
 # How long a browser caches the answer: a changed list takes effect within minutes.
 MAX_AGE_SECONDS: Final = 600
+# The messages of an answer: to a call, and to the handshake of a socket.
+CALL: Final = "http.response"
+HANDSHAKE: Final = "websocket.http.response"
 
 
 class Origins:
@@ -76,15 +79,12 @@ async def _refuse(scope: Scope, send: Send, origin: str) -> None:
         f"pages of {shown} may not call this server: its administrator must add the origin to "
         "SAMSA_ALLOWED_ORIGINS",
     )
-    if scope["type"] == "websocket":
-        # Before the handshake: the server answers with 403.
-        await send({"type": "websocket.close", "code": 1008})
-        return
     await _answer(
         send,
         error.code.status,
         {"content-type": "application/json", "vary": "Origin"},
         error.body(),
+        kind=HANDSHAKE if scope["type"] == "websocket" else CALL,
     )
 
 
@@ -102,11 +102,13 @@ def _grants(origin: str) -> dict[str, str]:
     return {"access-control-allow-origin": origin, "vary": "Origin"}
 
 
-async def _answer(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
+async def _answer(
+    send: Send, status: int, headers: Mapping[str, str], body: bytes, *, kind: str = CALL
+) -> None:
     always = {"content-length": str(len(body)), "x-content-type-options": "nosniff"}
     told: list[Any] = [*_encoded(headers), *_encoded(always)]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": f"{kind}.start", "status": status, "headers": told})
+    await send({"type": f"{kind}.body", "body": body})
 
 
 def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

@@ -62,7 +62,7 @@ def test_pages_of_other_origins_are_refused(origin: str) -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_socket_of_another_origin_is_closed_before_it_opens() -> None:
+def test_handshake_of_a_page_of_another_origin_is_refused_with_the_reason() -> None:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -74,4 +74,8 @@ def test_a_socket_of_another_origin_is_closed_before_it_opens() -> None:
 
     asyncio.run(run())
 
-    assert sent == [{"type": "websocket.close", "code": 1008}]
+    head, body = sent
+    assert (head["type"], head["status"]) == ("websocket.http.response.start", 403)
+    assert body["type"] == "websocket.http.response.body"
+    assert b"https://evil.example" in body["body"]
+    assert b"SAMSA_ALLOWED_ORIGINS" in body["body"]
