@@ -5,12 +5,17 @@ const dialog = document.querySelector("#search");
 const input = dialog?.querySelector("input[type=search]");
 const hits = () => [...dialog.querySelectorAll(".found a")];
 
+const ask = () => htmx.trigger(input, "open");
+
 export function openPalette() {
   if (!dialog || dialog.open) return;
   dialog.showModal();
   input.select();
-  htmx.trigger(input, "open");
+  ask();
 }
+
+// htmx listens once all scripts of the page have run: it has missed what was typed before.
+document.addEventListener("htmx:load", () => { if (dialog?.open) ask(); }, { once: true });
 
 function walk(by) {
   const all = [input, ...hits()];
