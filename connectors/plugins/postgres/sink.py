@@ -115,14 +115,25 @@ class PostgresSinkTask(SinkTask):
         with translated():
             connection = connected(self._context, self._parsed)
             try:
-                self._write_all(connection, records, None)
-            except (RecordError, psycopg.Error) as error:
-                if not is_of_a_row(error):
-                    raise
-                refused: Refused = {}
-                while not self._write_all(connection, records, refused):
-                    # A refused row has replaced an earlier one of its key: write that one.
-                    pass
+                self._write_but_refused(connection, records)
+            except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
+                # A table was changed after it was looked up: look it up again, once.
+                self._write_but_refused(connection, records)
+
+    def _write_but_refused(
+        self, connection: "psycopg.Connection[Any]", records: list[SinkRecord]
+    ) -> None:
+        import psycopg  # noqa: PLC0415 - only tasks need it
+
+        try:
+            self._write_all(connection, records, None)
+        except (RecordError, psycopg.Error) as error:
+            if not is_of_a_row(error):
+                raise
+            refused: Refused = {}
+            while not self._write_all(connection, records, refused):
+                # A refused row has replaced an earlier one of its key: write that one.
+                pass
 
     def _write_all(
         self,

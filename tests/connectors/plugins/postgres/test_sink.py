@@ -218,6 +218,22 @@ def test_a_table_that_is_missing_is_named(database: Database, context: MemorySin
         run_sink(PostgresSink(), keys(database), context, [[person(1, "a")]])
 
 
+def test_a_table_that_is_renamed_while_the_sink_runs_is_looked_up_again(
+    database: Database, context: MemorySinkContext
+) -> None:
+    task = started(context, keys(database, auto_create="true"))
+    task.open([ORDERS])
+    task.put([person(1, "a")])
+    database.execute("ALTER TABLE orders RENAME TO kept_orders")
+    task.put([person(2, "b")])
+
+    assert rows(database) == [(2, "b")]
+
+    database.execute("ALTER TABLE orders DROP COLUMN name")
+    with pytest.raises(ConnectorError, match=r"no column name: add it, or set auto.evolve=true"):
+        task.put([person(3, "c")])
+
+
 def test_the_place_in_the_topic_is_a_key_and_tables_are_named_by_a_format(
     database: Database, context: MemorySinkContext
 ) -> None:
