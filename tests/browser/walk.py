@@ -89,7 +89,7 @@ def produce_three_records(newcomer: Newcomer) -> None:
     for drink in ("tea", "coffee", "water"):
         visitor.press("link", "Messages")
         visitor.press("link", "Produce")
-        visitor.choose("What the key is", "text")
+        visitor.choose("Type of the key", "text")
         visitor.write("Key", f"order of {drink}")
         visitor.write("Value", json.dumps({"drink": drink, "cups": len(drink)}))
         visitor.press("button", "Produce")
