@@ -82,7 +82,12 @@ class GroupReader:
         """Seek to the first record of the assigned partitions, and commit that."""
         self._commit_at(0)
         for place in self._client.assignment():
-            self._client.seek(TopicPartition(place.topic, place.partition, OFFSET_BEGINNING))
+            try:
+                self._client.seek(TopicPartition(place.topic, place.partition, OFFSET_BEGINNING))
+            except KafkaException as error:
+                # A partition that was assigned just now is not being fetched yet.
+                if error.args[0].code() not in PASSING:
+                    raise from_exception(error, f"group {self._group}") from error
 
     def close(self) -> None:
         """Leave the group."""
