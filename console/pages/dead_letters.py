@@ -31,6 +31,7 @@ from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
 from gateway.kafka import shown_names
+from gateway.kafka.errors import KafkaFailure
 
 BAD_REQUEST: Final = 400
 NOT_FOUND: Final = 404
@@ -185,11 +186,15 @@ def _letters(
     if missing := desk.missing():
         return missing
 
-    def ask() -> tuple[dead_letters.Look, dead_letters.Causes]:
+    def ask() -> tuple[dead_letters.Look, dead_letters.Causes | None]:
         asked = (by_of(desk.request), desk.cluster, desk.name)
         with query.cluster_of(desk.cluster) as wire:
             look = dead_letters.look(*asked, wire=wire, before=found.before, **found.chosen)
-            return look, dead_letters.causes(*asked, wire=wire)
+            try:
+                return look, dead_letters.causes(*asked, wire=wire)
+            except KafkaFailure:
+                # The look took the time that both have: the letters are shown without a count.
+                return look, None
 
     seen, failed, worse = query.attempt(ask)
     look, causes = seen or (None, None)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from brokers.controlplane import audit
-from connectors import models
+from connectors import dead_letters, models
 from connectors.runtime.retry_topic import name_for
 from connectors.sdk.records import TopicPartition
 from console.queries import dead_letters as query
@@ -86,7 +86,7 @@ def test_letters_are_shown_with_their_cause_and_no_markup_of_theirs(alice: Clien
     assert "DataException" in shown
     assert "at line 3" in shown
     assert "it belongs to another connector" in shown
-    assert shown.count("disabled") == 1
+    assert shown.count("disabled></td>") == 1
     assert "Dead letters</a>" in text_of(
         alice.get(f"{reverse('console:connector', args=[NAME])}?cluster={CLUSTER}")
     )
@@ -266,6 +266,21 @@ def test_brokers_that_do_not_answer_leave_a_page_that_says_so(
 
     assert [answer.status_code for answer in answers] == [503, 503]
     assert all(said in text_of(answer) for answer in answers)
+
+
+def test_letters_that_are_not_counted_in_time_are_shown(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def causes(*_asked: Any, **_wire: Any) -> Any:
+        raise failure("REQUEST_TIMED_OUT", "127.0.0.1:1")
+
+    monkeypatch.setattr(dead_letters, "causes", causes)
+
+    answer = see(alice)
+
+    assert answer.status_code == 200
+    assert "The letters were not counted by cause" in text_of(answer)
+    assert "Choose letter 0/0" in answer.content.decode()
 
 
 def test_a_connector_without_dead_letters_says_what_to_set(alice: Client) -> None:
