@@ -85,6 +85,7 @@ def stand_in(folder: Path, version: str, *, has_sources: bool) -> None:
         (sql / "datasource.py").write_text(
             "class DataSource:\n    def __init__(self, options): self.options = options\n"
             "class DataSourceReader: pass\n"
+            "class DataSourceStreamReader: pass\n"
         )
 
 
