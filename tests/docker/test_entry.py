@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -144,11 +145,11 @@ class Machine:
             "redis-server ": "redis-server --port 6379 ",
             "redis-cli ": "redis-cli -p 6379 ",
             "$$": "$",
-            **self.ports,
         }
         for theirs, ours in places.items():
             text = text.replace(theirs, ours)
-        return text
+        # At once: a port of this machine may contain another one of the file.
+        return re.sub("|".join(self.ports), lambda found: self.ports[found[0]], text)
 
     def command(self, words: list[str]) -> list[str]:
         told = ["127.0.0.1" if word == "brokers" else self.here(word) for word in words]
@@ -234,7 +235,7 @@ def machine() -> Iterator[Machine]:
     try:
         (folder / "secrets").mkdir()
         (folder / "run").mkdir(mode=0o700)
-        names = ("9092", "8000", "8082", "6379")
+        names = ("9092", "8000", "8082", "8083", "6379")
         made = Machine(folder=folder, ports={name: str(claim_port()) for name in names})
         secrets = {
             "redis_password": "of-redis",
