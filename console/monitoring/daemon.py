@@ -350,9 +350,11 @@ class Daemon:
     async def _write_portion(self) -> bool:
         """Write a portion; return whether there may be more: a refused one is written again."""
         assert self._writing is not None, "no block is being written"
-        portion = list(islice(self._writing, PORTION))
+        portion: list[Finished] = []
         try:
+            # A stop while another task uses the file leaves the portion in the block.
             async with self._file:
+                portion = list(islice(self._writing, PORTION))
                 await finished(lambda: self._samples.add(portion))
         except SamplesFailed as error:
             self._log.limited("samples.not_written", reason=str(error))
