@@ -75,10 +75,10 @@ def create_a_source(builder: Builder) -> None:
     visitor = builder.visitor
     visitor.press("link", "Made-up records")
     visitor.write(re.compile("^Connector name"), "made-up")
-    visitor.write(re.compile("^topic"), TOPIC)
-    visitor.write(re.compile("^records.per.second"), str(RATE))
+    visitor.write(re.compile("^Topic"), TOPIC)
+    visitor.write(re.compile("^Records per second"), str(RATE))
     unfold(visitor, "iterations")
-    visitor.write(re.compile("^iterations"), str(RECORDS))
+    visitor.write(re.compile("^Iterations"), str(RECORDS))
     visitor.press("button", "Preview")
     visitor.sees("It will write into")
     visitor.press("button", "Create")
