@@ -45,7 +45,8 @@ def _shape(assignments: Sequence[Sequence[int]] | None) -> str:
     if not assignments:
         return ""
     copies = len(assignments[0])
-    on = "on one broker each" if copies == 1 else f"on {copies} brokers each"
+    on = "on one broker" if copies == 1 else f"on {copies} brokers"
+    on += " each" if len(assignments) > 1 else ""
     return f" with {_counted(len(assignments), 'partition')}, {on}"
 
 

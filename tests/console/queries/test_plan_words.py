@@ -37,6 +37,10 @@ def altered(kind: ResourceType, name: str, *edits: tuple[str, str | None]) -> Al
             "Create topic new with 3 partitions, on one broker each; set segment.ms to 1000 (1 s).",
         ),
         (
+            CreateTopic(name="one", partitions=1),
+            "Create topic one with 1 partition, on one broker.",
+        ),
+        (
             CreatePartitions(name="orders", count=8),
             "Add 2 partitions to topic orders, which then has 8.",
         ),
@@ -53,7 +57,7 @@ def altered(kind: ResourceType, name: str, *edits: tuple[str, str | None]) -> Al
             "Set log.retention.ms to 1000 (1 s), for all brokers.",
         ),
     ],
-    ids=["create", "grow", "delete", "refused", "configs", "brokers"],
+    ids=["create", "create-one", "grow", "delete", "refused", "configs", "brokers"],
 )
 def test_a_plan_speaks_of_topics_and_never_of_calls(action: Action, sentence: str) -> None:
     (step,) = plan(new_twin(), action).steps
