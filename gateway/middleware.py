@@ -13,6 +13,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_string
 
 from gateway.addresses import client_address
+from gateway.rest.compression import accepts_gzip
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -85,7 +86,7 @@ class CompressedStatic:
             and response.get("Content-Type", "").partition(";")[0] in COMPRESSED_TYPES
         ):
             return response
-        if "gzip" not in request.headers.get("Accept-Encoding", ""):
+        if not accepts_gzip(request.headers.get("Accept-Encoding", "")):
             patch_vary_headers(response, ("Accept-Encoding",))
             return response
         # A file that changes has another time.

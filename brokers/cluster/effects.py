@@ -121,7 +121,7 @@ def _topic(
         "partitions": str(len(partitions)),
         "replication factor": str(len(partitions[0].replicas)),
         **_replicas(partitions, first=0),
-        **_masked(ResourceType.TOPIC, configs),
+        **masked(ResourceType.TOPIC, configs),
     }
 
 
@@ -157,8 +157,8 @@ def _configs(view: View, record: ConfigsChanged) -> Effect:
         kind=EffectKind.ALTER_CONFIGS,
         subject=_CONFIGS[record.resource_type],
         name=record.name,
-        before=_masked(record.resource_type, {k: v for k, v in before.items() if k not in same}),
-        after=_masked(record.resource_type, {k: v for k, v in after.items() if k not in same}),
+        before=masked(record.resource_type, {k: v for k, v in before.items() if k not in same}),
+        after=masked(record.resource_type, {k: v for k, v in after.items() if k not in same}),
     )
 
 
@@ -172,7 +172,7 @@ _ROWS: Final = {
 }
 
 
-def _masked(kind: ResourceType, configs: Mapping[str, str]) -> dict[str, str]:
+def masked(kind: ResourceType, configs: Mapping[str, str]) -> dict[str, str]:
     """Hide the values of secrets, and of keys that this code does not know."""
     rows = _ROWS[kind]
     return {

@@ -17,6 +17,7 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -26,6 +27,10 @@ SETTING: Final = "SAMSA_CONNECT_TARGETS"
 # A live host answers within milliseconds, or on the other side of the earth within half a second; a
 # slice must not wait for others.
 CONNECT_S: Final = 5.0
+# How long a form waits for the addresses of a name, and how many names are looked up at once: a
+# resolver without an answer takes half a minute.
+RESOLVE_S: Final = 3.0
+MAX_RESOLVING: Final = 8
 # Ports below 1024 are those of other services, such as SSH and mail, which may interpret a request
 # as commands. 80 and 443 are those of the web.
 OPEN_PORTS: Final = frozenset({80, 443, *range(1024, 65536)})
@@ -43,6 +48,7 @@ NOT_PUBLIC: Final = ipaddress.ip_network("192.0.0.0/24")
 # The allocated part of IPv6. The rest has site-local addresses, segment routing, NAT64, and several
 # ways to write an IPv4 address.
 PUBLIC_IPV6: Final = ipaddress.ip_network("2000::/3")
+_resolvers: Final = ThreadPoolExecutor(MAX_RESOLVING, thread_name_prefix="resolver")
 HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?")
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -101,10 +107,10 @@ def refusal(host: str, port: int, *, allowed: Sequence[Rule], can_resolve: bool)
     if not can_resolve and not _is_local(host):
         return None
     try:
-        addresses(host, port, allowed=allowed)
+        _resolvers.submit(addresses, host, port, allowed=allowed).result(RESOLVE_S)
     except ConfigError as error:
         return str(error)
-    except RetriableError:
+    except (RetriableError, TimeoutError):
         # A worker may know the name, or the server is not there yet.
         return None
     return None

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from brokers import quantities
+from brokers.cluster.effects import masked
 from brokers.cluster.image import ResourceType
 from brokers.cluster.plans import Step
 from brokers.cluster.proposals import (
@@ -36,7 +37,8 @@ def sentence_of(step: Step) -> str:
         case AlterConfigs() as altered, _:
             of = f"topic {altered.name}" if altered.resource_type is ResourceType.TOPIC else ""
             of = of or (f"broker {altered.name}" if altered.name else "all brokers")
-            return f"{_upper(_joined(map(_edited, altered.edits)))}, for {of}."
+            edits = [_edited(altered.resource_type, edit) for edit in altered.edits]
+            return f"{_upper(_joined(edits))}, for {of}."
         case _:
             raise AssertionError(f"no page plans {step.asked}")
 
@@ -54,16 +56,18 @@ def _with(values: Sequence[str]) -> str:
     return f"; set {_joined(values)}" if values else ""
 
 
-def _edited(edit: ConfigEdit) -> str:
+def _edited(kind: ResourceType, edit: ConfigEdit) -> str:
+    # As the audit writes it: an unknown key may be a secret of another program.
+    value = masked(kind, {edit.key: edit.value or ""})[edit.key]
     match edit.operation:
         case ConfigOperation.DELETE:
             return f"unset {edit.key}"
         case ConfigOperation.APPEND:
-            return f"add {_cut(edit.value or '')} to {edit.key}"
+            return f"add {_cut(value)} to {edit.key}"
         case ConfigOperation.SUBTRACT:
-            return f"take {_cut(edit.value or '')} out of {edit.key}"
+            return f"take {_cut(value)} out of {edit.key}"
         case _:
-            return f"set {_value(edit.key, edit.value or '')}"
+            return f"set {_value(edit.key, value)}"
 
 
 def _value(key: str, value: str) -> str:

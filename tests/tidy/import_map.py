@@ -199,7 +199,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.sqlite": ("brokers.disk_room", "django fcntl threading"),
     "connectors.sdk": ("", ""),
     # The one way out: which hosts a connector may reach, and one exchange with a web server.
-    "connectors.sdk.outgoing": ("connectors.sdk", "socket ssl"),
+    "connectors.sdk.outgoing": ("connectors.sdk", "concurrent socket ssl"),
     "connectors.sdk.exchanges": (
         "connectors.sdk connectors.sdk.outgoing",
         "http.client socket ssl",
@@ -253,7 +253,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         # What a config means, which names a topic may have, and what growth does to keys.
         + "brokers.cluster.topic_configs brokers.cluster.broker_configs "
         + "brokers.cluster.topic_names brokers.cluster.config_values "
-        + "brokers.cluster.decisions brokers.cluster.implications "
+        + "brokers.cluster.decisions brokers.cluster.effects brokers.cluster.implications "
         + "gateway.kafka gateway.access gateway.addresses brokers.inspection brokers.disk_room "
         + "gateway.moments brokers.quantities "
         + "console.password_hasher "

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -193,3 +194,18 @@ def test_a_target_that_is_not_there_may_be_tried_again(
 
     with pytest.raises(RetriableError, match=f"cannot connect to 127.0.0.1:{port}"):
         outgoing.connect("127.0.0.1", port)
+
+
+def test_name_that_is_not_resolved_in_time_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = threading.Event()
+
+    def hang(*_args: object, **_options: object) -> object:
+        is_over.wait(60)
+        raise OSError
+
+    monkeypatch.setattr(outgoing, "RESOLVE_S", 0.01)
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    try:
+        assert outgoing.refusal("slow.example", 443, allowed=(), can_resolve=True) is None
+    finally:
+        is_over.set()

@@ -56,8 +56,12 @@ def altered(kind: ResourceType, name: str, *edits: tuple[str, str | None]) -> Al
             altered(ResourceType.BROKER, "", ("log.retention.ms", "1000")),
             "Set log.retention.ms to 1000 (1 s), for all brokers.",
         ),
+        (
+            altered(ResourceType.BROKER, "", ("some.plugin.password", "secret")),
+            "Set some.plugin.password to (hidden), for all brokers.",
+        ),
     ],
-    ids=["create", "create-one", "grow", "delete", "refused", "configs", "brokers"],
+    ids=["create", "create-one", "grow", "delete", "refused", "configs", "brokers", "unknown"],
 )
 def test_a_plan_speaks_of_topics_and_never_of_calls(action: Action, sentence: str) -> None:
     (step,) = plan(new_twin(), action).steps
