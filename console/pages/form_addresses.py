@@ -16,7 +16,7 @@ from console import kept_forms
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 METHODS: Final = ("GET", "HEAD", "POST")
 NOTHING_DONE: Final = (
-    "Nothing was done: the address that you opened takes a form, and this page has the form."
+    "Nothing was done: the address that you opened only takes a form. Begin again on this page."
 )
 
 
