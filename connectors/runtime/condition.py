@@ -81,11 +81,19 @@ class Condition:
     `era` changes when the task is restarted or given another config, `config` only with its config.
     """
 
-    def __init__(self, before: Mapping[str, Any], *, retries: int, era: str, config: str) -> None:
+    def __init__(
+        self,
+        before: Mapping[str, Any],
+        *,
+        retries: int,
+        era: str,
+        config: str,
+        keeps_letters: bool = False,
+    ) -> None:
         # A restart forgets failures.
         self.retrying = Retrying.of(before.get(RETRYING)) if retries else None
         told = before.get(LOSSES) or {}
-        self._era, self._config = era, config
+        self._era, self._config, self._keeps_letters = era, config, keeps_letters
         self._losses: dict[str, Any] = told if told.get("era") == era else {}
         # Former releases did not store this, and a task that has committed has worked.
         former = config if before.get(counted.COMMITTED) else None
@@ -126,7 +134,9 @@ class Condition:
             "since_ms": self._losses.get("since_ms", now_ms),
             "last_ms": now_ms if lost else self._losses.get("last_ms", now_ms),
             "lost": self._losses.get("lost", 0) + lost,
-            "dead": self._losses.get("dead", 0) + dead,
+            # A task commits what it lost once the letters are written, and counts these only then:
+            # what is lost between the two is not kept nowhere.
+            "dead": self._losses.get("dead", 0) + (lost if self._keeps_letters else dead),
             "causes": _causes(self._losses.get("causes", []), new_causes),
         }
 

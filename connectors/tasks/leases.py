@@ -14,6 +14,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from connectors import framework_keys
 from connectors.database import CONNECT
 from connectors.models import Connector, Redrive, RunState, State, Target, Task
 from connectors.runtime.condition import Condition, era_of
@@ -121,6 +122,7 @@ def condition_of(taken: Taken) -> Condition:
         retries=taken.retries,
         era=era_of(taken.generation, taken.restarts),
         config=hashlib.sha256(stored.encode()).hexdigest()[:CONFIG_DIGEST_CHARS],
+        keeps_letters=bool(taken.config.get(framework_keys.DEAD_LETTERS, "").strip()),
     )
 
 

@@ -57,6 +57,17 @@ def test_records_are_lost_until_enough_minutes_of_reading_lost_none() -> None:
     assert len(told["losses"]["minutes"]) == WINDOW_MINUTES
 
 
+def test_lost_records_whose_letters_are_on_their_way_are_not_kept_nowhere() -> None:
+    slice_figures = Figures()
+    slice_figures.add(names.READ, 10)
+    slice_figures.lose(BAD, otherwise=OTHERS)
+    for keeps_letters, dropped in ((True, 0), (False, 1)):
+        condition = Condition({}, retries=0, era="e", config="c", keeps_letters=keeps_letters)
+        found = losing(condition.after(slice_figures, NOW_MS), era="e")
+        assert found is not None
+        assert found.dropped_since == dropped
+
+
 def test_half_of_the_records_is_most_of_them() -> None:
     assert losing(minute_of({}, 0, read=2, bad=1), era="1/0").is_most  # type: ignore[union-attr]
     assert not losing(minute_of({}, 0, read=3, bad=1), era="1/0").is_most  # type: ignore[union-attr]
