@@ -111,12 +111,11 @@ def is_fenced(host: Host, broker: LocalBroker) -> bool:
 def test_a_proposal_that_waits_for_too_long_is_told_to_come_later_and_then_done(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.3)
-
     async def story() -> None:
         async with running_host(cluster_id) as host, serving_broker(host) as broker:
             await broker.propose(CreateTopic(name="held", partitions=1, replication_factor=1))
             assert broker.registered is not None
+            monkeypatch.setattr("brokers.controlplane.store.PATIENCE_S", 0.3)
             asked = asking(DeleteTopic(name="held"), broker.registered)
             with (
                 row_held(models.Topic, name="held"),
