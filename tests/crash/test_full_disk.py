@@ -15,7 +15,7 @@ import pytest
 from tests.cluster import ROOT
 from tests.scale import IS_LONG
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # The namespace's first process has the others killed when it ends; a user without rights gets them
 # within the namespace only.

@@ -31,6 +31,7 @@ def wrote(bootstrap: str, value: bytes) -> int:
     return offset
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_records_acknowledged_after_a_database_was_restored_are_stored(tmp_path: Path) -> None:
     home, copy = tmp_path / "home", tmp_path / "copy"
