@@ -106,13 +106,17 @@ def refusal(host: str, port: int, *, allowed: Sequence[Rule], can_resolve: bool)
     """
     if not can_resolve and not _is_local(host):
         return None
+    looking = _resolvers.submit(addresses, host, port, allowed=allowed)
     try:
-        _resolvers.submit(addresses, host, port, allowed=allowed).result(RESOLVE_S)
+        looking.result(RESOLVE_S)
     except ConfigError as error:
         return str(error)
     except (RetriableError, TimeoutError):
         # A worker may know the name, or the server is not there yet.
         return None
+    finally:
+        # One that has not begun yet would only fill the queue of the threads.
+        looking.cancel()
     return None
 
 

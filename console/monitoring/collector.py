@@ -265,12 +265,13 @@ class Collector:
             return None
         pairs = self.deltas.rows("pairs")
         keys = [pair_key(name, topic) for topic in group.pairs]
+        is_changed = name in self.observed.touched_groups or name in self._unpublished
         return {
             **group_detail(group, self.observed, self.partition_ring, part),
             "row": self.deltas.rows("groups").get(name),
             "pairs": [pairs[key] for key in keys if key in pairs],
             # Whether these rows contain all that was reported of the group.
-            "is_published": name not in self.observed.touched_groups | self._unpublished,
+            "is_published": not is_changed,
         }
 
     def topic_detail(

@@ -101,7 +101,7 @@ def _read(cluster_id: str | None, wanted: str, rights: Rights) -> Search:
     pages = Group(title="Pages", hits=tuple(_pages(wanted, shown, rights)))
     finders = _finders(around, rights)
     doing = Group(title="Actions", hits=tuple(actions(wanted, shown, rights, finders)))
-    # Whoever has typed nothing yet learns what can be typed.
+    # Without a word, the actions show what can be typed.
     found = [doing, pages] if wanted else [pages, doing]
     # Without a word, everything would match.
     if shown and wanted:
