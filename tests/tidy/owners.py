@@ -1,0 +1,55 @@
+"""Which module owns which job, as data: a row per job, and the mark by which its code is known.
+
+Authentication, access rights, quotas and TLS are built into the owner of a job; a second module
+that does the same job would be left out of them. A row names one module, or one package of few
+modules that divide the job between them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tests.tidy.project import Source, is_within
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job, the calls and imports that only its owner makes, and where others may make them."""
+
+    does: str
+    owner: str
+    calls: frozenset[str] = frozenset()
+    imports: frozenset[str] = frozenset()
+    # Modules that use the same mark for another job: module -> that job.
+    except_in: tuple[tuple[str, str], ...] = ()
+
+
+JOBS = (
+    Job(
+        does="open a connection for administration to brokers",
+        owner="gateway.kafka.admin_calls",
+        calls=frozenset({"confluent_kafka.admin.AdminClient"}),
+    ),
+)
+
+
+def second_owners(jobs: Iterable[Job], sources: Iterable[Source]) -> list[str]:
+    """Return where a module other than its owner does a job."""
+    return [
+        f"{source.path}:{line}: {mark} is for {job.owner}, which is to {job.does}"
+        for source in sources
+        for job in jobs
+        if not is_within(source.dotted, job.owner)
+        and not any(is_within(source.dotted, module) for module, _ in job.except_in)
+        for line, mark in marks(job, source)
+    ]
+
+
+def marks(job: Job, source: Source) -> list[tuple[int, str]]:
+    """Return the lines of a module that carry the mark of a job."""
+    imported = [
+        (line, name)
+        for line, name in source.imports()
+        if any(is_within(name, marked) for marked in job.imports)
+    ]
+    called = [(call.lineno, name) for name, call in source.calls() if name in job.calls]
+    return imported + called
