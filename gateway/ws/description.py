@@ -11,8 +11,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from gateway.rest.calls import JSON, Receive, Scope, Send
-from gateway.ws import told
-from gateway.ws.frames import PROTOCOL, Said
+from gateway.ws.frames import PROTOCOL, ClientFrame, ServerFrame
 
 ADDRESS: Final = "/ws/v1"
 PATH: Final = "/ws/v1/frames.json"
@@ -25,7 +24,7 @@ Records come within the credit that a subscription has been given. Codes of erro
 REST; a close has 4000 and the status that HTTP has for the reason, or 1012 where the worker stops.
 """
 # The purpose of each frame; a frame without a row fails the test of this module.
-SAID: Final[Mapping[str, str]] = {
+OF_CLIENT: Final[Mapping[str, str]] = {
     "auth": "Authenticate with a token, first of all; later renew it with another token of the "
     "same name.",
     "produce": "Write a record; answered by `receipt` or `error`, perhaps after `throttle`.",
@@ -38,7 +37,7 @@ SAID: Final[Mapping[str, str]] = {
     "unsubscribe": "End a subscription.",
     "ping": "Ask for a `pong`.",
 }
-TOLD: Final[Mapping[str, str]] = {
+OF_SERVER: Final[Mapping[str, str]] = {
     "ready": "The user or program of the socket, and its cluster.",
     "receipt": "A record is written.",
     "throttle": "The caller exceeds its write limit; the record is sent after this number of "
@@ -75,7 +74,7 @@ def text() -> bytes:
 
 
 def document() -> dict[str, Any]:
-    kinds = (*get_args(Said), *get_args(told.AnyTold))
+    kinds = (*get_args(ClientFrame), *get_args(ServerFrame))
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     messages = {
         name: {
@@ -84,7 +83,7 @@ def document() -> dict[str, Any]:
             "contentType": JSON,
             "payload": {"$ref": f"#/components/schemas/{name.capitalize()}"},
         }
-        for name, sentence in {**SAID, **TOLD}.items()
+        for name, sentence in {**OF_CLIENT, **OF_SERVER}.items()
     }
     return {
         "asyncapi": "3.0.0",
@@ -98,8 +97,8 @@ def document() -> dict[str, Any]:
         },
         # From the server's side, as AsyncAPI requires.
         "operations": {
-            "hear": {"action": "receive", "channel": CHANNEL, "messages": _named(SAID)},
-            "tell": {"action": "send", "channel": CHANNEL, "messages": _named(TOLD)},
+            "hear": {"action": "receive", "channel": CHANNEL, "messages": _named(OF_CLIENT)},
+            "tell": {"action": "send", "channel": CHANNEL, "messages": _named(OF_SERVER)},
         },
         "components": {"messages": messages, "schemas": schemas},
     }

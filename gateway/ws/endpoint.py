@@ -17,8 +17,9 @@ from gateway.rest.codes import ApiError, Code
 from gateway.rest.produce.desk import Desk
 from gateway.rest.seats import Seats
 from gateway.rest.worker import Worker
-from gateway.ws.connection import Connection, House
+from gateway.ws.connection import Connection
 from gateway.ws.frames import PROTOCOL
+from gateway.ws.services import Services
 
 PATH: Final = "/ws/v1"
 # Each takes some tens of kilobytes when idle, and MAX_UNSENT when its client is slow.
@@ -39,8 +40,8 @@ DRAIN_S: Final = 1.0
 class Sockets:
     """All sockets of a worker. Belongs to its loop."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._services = services
         # With the network of each.
         self._open: dict[Connection, str] = {}
         self._is_draining = False
@@ -57,7 +58,7 @@ class Sockets:
             return
         chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": chosen})
-        connection = Connection(scope, receive, send, self._house)
+        connection = Connection(scope, receive, send, self._services)
         self._open[connection] = self._network_of(scope)
         self._none.clear()
         if self._is_draining:
@@ -101,10 +102,10 @@ class Sockets:
             )
         headers = headers_of(scope)
         if "authorization" in headers:
-            return await self._house.callers.of(scope)
+            return await self._services.callers.of(scope)
         if "cookie" in headers:
             try:
-                return await self._house.callers.of(scope)
+                return await self._services.callers.of(scope)
             except ApiError as error:
                 # Browsers send cookies automatically: the page may have a token instead.
                 if error.code is not Code.NOT_AUTHENTICATED:
@@ -127,7 +128,7 @@ class Sockets:
     def _network_of(self, scope: Scope) -> str:
         peer = (scope.get("client") or ("", 0))[0]
         way = headers_of(scope).get("x-forwarded-for", "")
-        return network_of(client_address(peer, way, self._house.trusted))
+        return network_of(client_address(peer, way, self._services.trusted))
 
 
 class Room:
@@ -139,7 +140,7 @@ class Room:
     @cached_property
     def sockets(self) -> Sockets:
         worker = self._worker
-        house = House(
+        services = Services(
             callers=worker.callers,
             watch=worker.callers.watch,
             limits=worker.callers.limits,
@@ -163,7 +164,7 @@ class Room:
             cluster_id=worker.cluster_id,
             trusted=settings.TRUSTED_PROXIES,
         )
-        return worker.held_speaking(Sockets(house))
+        return worker.held_speaking(Sockets(services))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

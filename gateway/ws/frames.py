@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from gateway.kafka.readers.values import Gap
+from gateway.kafka.readers import values
 from gateway.kafka.topic_pattern import MAX_CHARS
 from gateway.kafka.values import Delivered, NewRecord, Place, Record
 from gateway.rest.codes import ApiError, Code
@@ -84,15 +84,15 @@ class Allowance(Part):
     bytes: Bytes | None = None
 
 
-class Frame(Part, tag_field="type", tag=str.lower):
-    """What a client says."""
+class FromClient(Part, tag_field="type", tag=str.lower):
+    """A frame of a client."""
 
 
-class Auth(Frame):
+class Auth(FromClient):
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOKEN)]
 
 
-class Produce(Frame):
+class Produce(FromClient):
     id: Name
     topic: Topic
     # From a factory: a default of this type has no representation in the description.
@@ -104,7 +104,7 @@ class Produce(Frame):
     timestamp_ms: Milliseconds | None = None
 
 
-class Subscribe(Frame):
+class Subscribe(FromClient):
     sid: Name
     credit: Allowance
     group: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_GROUP)] | None = None
@@ -115,50 +115,50 @@ class Subscribe(Frame):
     format: FormatName = "string"
 
 
-class Credit(Frame):
+class Credit(FromClient):
     sid: Name
     records: Records = 0
     bytes: Bytes = 0
 
 
-class Pause(Frame):
+class Pause(FromClient):
     """All partitions of a subscription, or some."""
 
     sid: Name
     partitions: Partitions | None = None
 
 
-class Resume(Frame):
+class Resume(FromClient):
     sid: Name
     partitions: Partitions | None = None
 
 
-class Seek(Frame):
+class Seek(FromClient):
     sid: Name
     offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
 
 
-class Ack(Frame):
+class Ack(FromClient):
     """Commits, for a group: the offset behind the last record that is done with."""
 
     sid: Name
     offsets: Annotated[list[At], msgspec.Meta(min_length=1, max_length=MAX_PLACES)]
 
 
-class Unsubscribe(Frame):
+class Unsubscribe(FromClient):
     sid: Name
 
 
-class Ping(Frame):
+class Ping(FromClient):
     id: Name | None = None
 
 
-Said = Auth | Produce | Subscribe | Credit | Ack | Pause | Resume | Seek | Unsubscribe | Ping
+ClientFrame = Auth | Produce | Subscribe | Credit | Ack | Pause | Resume | Seek | Unsubscribe | Ping
 TYPES: Final = "auth, produce, subscribe, credit, ack, pause, resume, seek, unsubscribe, ping"
-DECODER: Final[msgspec.json.Decoder[Said]] = msgspec.json.Decoder(Said)
+DECODER: Final[msgspec.json.Decoder[ClientFrame]] = msgspec.json.Decoder(ClientFrame)
 
 
-def parsed(text: str) -> Said:
+def parsed(text: str) -> ClientFrame:
     """Parse a frame of a client. Raises ApiError for an invalid one."""
     try:
         return DECODER.decode(text)
@@ -193,83 +193,204 @@ def record_in(frame: Produce) -> NewRecord:
         raise ApiError(Code.BAD_JSON, f"key or value is not JSON: {error}") from None
 
 
-# --- what the server says ----------------------------------------------------------------------
+# --- frames of the server ----------------------------------------------------------------------
+
+
+class PlaceTold(Part):
+    topic: str
+    partition: int
+
+
+class BegunAt(PlaceTold, omit_defaults=True):
+    """A partition and where it begins, which a group does not tell."""
+
+    offset: int | None = None
+
+
+class KeptAt(PlaceTold):
+    offset: int
+
+
+class HeaderTold(Part):
+    """The value is base64."""
+
+    name: str
+    value: str | None
+
+
+class RecordTold(Part):
+    """`error` says which of the two could not be written in the format, and is base64."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    timestamp_type: Literal["create", "append"] | None
+    key: msgspec.Raw
+    value: msgspec.Raw
+    headers: list[HeaderTold]
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class FromServer(Part, tag_field="type", tag=str.lower):
+    """A frame of the server."""
+
+
+class Ready(FromServer):
+    protocol: str
+    cluster_id: str
+    caller: str
+
+
+class Receipt(FromServer):
+    id: str
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+
+
+class Throttle(FromServer):
+    id: str
+    ms: int
+
+
+class Assigned(FromServer):
+    sid: str
+    partitions: list[BegunAt]
+
+
+class Batch(FromServer):
+    """Records of one partition; `hw` and `lag` where its end is known."""
+
+    sid: str
+    topic: str
+    partition: int
+    records: list[RecordTold]
+    hw: int | msgspec.UnsetType = msgspec.UNSET
+    lag: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class Acked(FromServer):
+    sid: str
+    offsets: list[KeptAt]
+
+
+class Gap(FromServer):
+    """Offsets from `from` on that nobody gets; reading goes on at `to`."""
+
+    sid: str
+    topic: str
+    partition: int
+    since: int = msgspec.field(name="from")
+    to: int
+    reason: Literal["deleted", "cut", "no_record"]
+    message: str
+
+
+class Revoked(FromServer):
+    sid: str
+    partitions: list[PlaceTold]
+    reason: str
+    ended: bool
+
+
+class Error(FromServer):
+    """Of a frame that is named by `id` or `sid`, or of the whole socket."""
+
+    error_code: int
+    message: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    sid: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Pong(FromServer):
+    id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+ServerFrame = Ready | Receipt | Throttle | Assigned | Batch | Acked | Gap | Revoked | Error | Pong
 
 
 def ready(cluster_id: str, caller: str) -> str:
-    return _frame("ready", protocol=PROTOCOL, cluster_id=cluster_id, caller=caller)
+    return _text(Ready(protocol=PROTOCOL, cluster_id=cluster_id, caller=caller))
 
 
 def pong(name: str | None) -> str:
-    return _frame("pong", **({} if name is None else {"id": name}))
+    return _text(Pong(id=msgspec.UNSET if name is None else name))
 
 
-def receipt(name: str, topic: str, told: Delivered) -> str:
-    return _frame(
-        "receipt",
-        id=name,
-        topic=topic,
-        partition=told.partition,
-        offset=told.offset,
-        timestamp=told.timestamp_ms,
+def receipt(name: str, topic: str, delivered: Delivered) -> str:
+    return _text(
+        Receipt(
+            id=name,
+            topic=topic,
+            partition=delivered.partition,
+            offset=delivered.offset,
+            timestamp=delivered.timestamp_ms,
+        )
     )
 
 
 def throttle(wait_s: float, name: str) -> str:
-    return _frame("throttle", ms=max(1, int(wait_s * 1000)), id=name)
+    return _text(Throttle(id=name, ms=max(1, int(wait_s * 1000))))
 
 
 def error(failed: ApiError, **names: str) -> str:
     """Report a failure of one frame, named by `id` or `sid`, or of the whole socket."""
-    return _frame("error", **failed.value(), **names)
+    return _text(Error(error_code=failed.code.number, message=failed.message, **names))
 
 
 def assigned(sid: str, positions: Mapping[Place, int]) -> str:
-    return _frame("assigned", sid=sid, partitions=_offsets(positions))
+    starts = [
+        BegunAt(topic=place.topic, partition=place.partition, offset=positions[place])
+        for place in sorted(positions)
+    ]
+    return _text(Assigned(sid=sid, partitions=starts))
 
 
 def joined(sid: str, places: Collection[Place]) -> str:
     """Report partitions that a group has assigned; they start at the committed offsets."""
-    told = [_place(place) for place in sorted(places)]
-    return _frame("assigned", sid=sid, partitions=told)
+    starts = [BegunAt(topic=place.topic, partition=place.partition) for place in sorted(places)]
+    return _text(Assigned(sid=sid, partitions=starts))
 
 
 def acked(sid: str, offsets: Mapping[Place, int]) -> str:
-    return _frame("acked", sid=sid, offsets=_offsets(offsets))
+    kept = [
+        KeptAt(topic=place.topic, partition=place.partition, offset=offsets[place])
+        for place in sorted(offsets)
+    ]
+    return _text(Acked(sid=sid, offsets=kept))
 
 
 def revoked(sid: str, places: Sequence[Place], reason: str, *, is_over: bool) -> str:
     """Report partitions that a subscription no longer reads, and whether it has ended."""
-    told = [_place(place) for place in places]
-    return _frame("revoked", sid=sid, partitions=told, reason=reason, ended=is_over)
+    lost = [PlaceTold(topic=place.topic, partition=place.partition) for place in places]
+    return _text(Revoked(sid=sid, partitions=lost, reason=reason, ended=is_over))
 
 
-def gap(sid: str, told: Gap) -> str:
-    return _frame("gap", sid=sid, **gap_value(told))
+def gap(sid: str, gap: values.Gap) -> str:
+    return _dumped({"type": "gap", "sid": sid, **gap_value(gap)})
 
 
 def batch(sid: str, records: Sequence[Record], form: Format, end: int | None) -> str:
     """Format records of one partition, with their distance to its end if that is known."""
     last = records[-1]
-    told = json.dumps(last.topic)
+    topic = json.dumps(last.topic)
     written = ",".join(record_text(record, form) for record in records)
     far = ""
     if end is not None:
         hw = max(end, last.offset + 1)
         far = f',"hw":{hw},"lag":{hw - last.offset - 1}'
     return (
-        f'{{"type":"batch","sid":{json.dumps(sid)},"topic":{told},"partition":{last.partition}'
+        f'{{"type":"batch","sid":{json.dumps(sid)},"topic":{topic},"partition":{last.partition}'
         f'{far},"records":[{written}]}}'
     )
 
 
-def _offsets(positions: Mapping[Place, int]) -> list[dict[str, object]]:
-    return [{**_place(place), "offset": positions[place]} for place in sorted(positions)]
+def _text(frame: FromServer) -> str:
+    return _dumped(msgspec.to_builtins(frame))
 
 
-def _place(place: Place) -> dict[str, object]:
-    return {"topic": place.topic, "partition": place.partition}
-
-
-def _frame(kind: str, **fields: object) -> str:
-    return json.dumps({"type": kind, **fields}, separators=(",", ":"))
+def _dumped(value: object) -> str:
+    # ASCII, so that `Outbox` can count characters as bytes.
+    return json.dumps(value, separators=(",", ":"))

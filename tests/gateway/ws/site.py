@@ -31,8 +31,8 @@ from gateway.rest.seats import Seats
 from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.server import FRAME_BYTES, UNTAKEN_MS, Socket, listening
-from gateway.ws.connection import House
 from gateway.ws.endpoint import Sockets
+from gateway.ws.services import Services
 
 SPOKEN = Subprotocol("samsa.v1")
 GOOD = {"type": "auth", "token": "good"}
@@ -129,7 +129,7 @@ class Site:
             Pool(lambda: brokers), look_up=self.deliveries.require, cluster_id=lambda: "c"
         )
         self.sockets = Sockets(
-            House(
+            Services(
                 callers=self.callers,
                 watch=self.callers.watch,
                 limits=self.limits,

@@ -13,7 +13,7 @@ from gateway.kafka.readers.values import Gap, GapReason
 from gateway.kafka.values import Delivered, Place, Record, TimestampKind
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.records.question import Format
-from gateway.ws import description, frames, told
+from gateway.ws import description, frames
 from gateway.ws.endpoint import PATH
 from tests.fakes.asgi import asked
 
@@ -65,7 +65,7 @@ def tags(kinds: object) -> set[str]:
 
 @pytest.mark.parametrize("text", SPOKEN)
 def test_what_the_server_says_is_what_is_described(text: str) -> None:
-    frame = msgspec.json.decode(text, type=told.AnyTold)
+    frame = msgspec.json.decode(text, type=frames.ServerFrame)
 
     assert json.loads(text)["type"] == type(frame).__name__.lower()
 
@@ -79,9 +79,9 @@ def test_every_frame_is_tried_described_and_in_the_guide() -> None:
         listed = text.partition("\n## ")[0]
         return {name for row in rows.findall(listed) for name in re.findall(r"`(\w+)`", row)}
 
-    assert {json.loads(text)["type"] for text in SPOKEN} == set(description.TOLD)
-    assert named(said) == set(description.SAID) == tags(frames.Said)
-    assert named(spoken) == set(description.TOLD) == tags(told.AnyTold)
+    assert {json.loads(text)["type"] for text in SPOKEN} == set(description.OF_SERVER)
+    assert named(said) == set(description.OF_CLIENT) == tags(frames.ClientFrame)
+    assert named(spoken) == set(description.OF_SERVER) == tags(frames.ServerFrame)
 
 
 def test_whatever_the_description_names_is_in_it() -> None:

@@ -14,7 +14,7 @@ from gateway.access.token_scopes import Scope, grants_of
 from gateway.health import Message
 from gateway.server import FRAME_BYTES, STRANGERS_FRAME_BYTES
 from gateway.ws import connection as sockets
-from gateway.ws import endpoint
+from gateway.ws import endpoint, group_reader
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import BAD, GOOD, Client, Site, run, write
 
@@ -264,8 +264,8 @@ def test_members_beyond_the_limit_and_groups_of_no_topic_are_refused(broker: Bes
 def test_a_member_without_credit_stays_for_a_while_and_is_let_go(
     broker: BesideBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets, "LOOK_S", 0.05)
-    monkeypatch.setattr(sockets, "NO_CREDIT_S", 2.0)
+    monkeypatch.setattr(group_reader, "LOOK_S", 0.05)
+    monkeypatch.setattr(group_reader, "NO_CREDIT_S", 2.0)
 
     async def work(site: Site) -> None:
         async with site.client() as client:

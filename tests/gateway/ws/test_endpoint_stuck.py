@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.ws import connection as sockets
+from gateway.ws import reader_context
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import Site, run, write
 
@@ -113,7 +114,7 @@ def test_a_client_that_takes_no_records_is_cut_off(broker: BesideBroker) -> None
             for sid in "abcd":
                 await client.say(type="subscribe", sid=sid, topics=["long"], **start)
             most = await until_cut_off(site, client.writer)
-        assert 0 < most <= sockets.MAX_UNSENT + FRAME_BYTES
+        assert 0 < most <= reader_context.MAX_UNSENT + FRAME_BYTES
         assert site.readers.held_bytes == 0
 
     run(broker, work, untaken_ms=UNTAKEN_MS)

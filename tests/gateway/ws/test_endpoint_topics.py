@@ -11,7 +11,7 @@ from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.readers import engine
 from gateway.kafka.values import NewTopic
-from gateway.ws import connection as sockets
+from gateway.ws import group_reader
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import Client, Site, run, write
 
@@ -35,7 +35,7 @@ def _looks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
         (engine, "WATCH_S"),
         (engine, "LIST_S"),
         (engine, "FRESH_S"),
-        (sockets, "LOOK_FOR_TOPICS_S"),
+        (group_reader, "LOOK_FOR_TOPICS_S"),
     ):
         monkeypatch.setattr(module, name, 0.05)
 

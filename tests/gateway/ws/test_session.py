@@ -32,9 +32,10 @@ from gateway.ws.actions import (
     Say,
     Send,
 )
-from gateway.ws.session import MAX_SUBSCRIPTIONS, RESTARTING, Session
+from gateway.ws.session import RESTARTING, Session
 from gateway.ws.subscription import FRAME_BYTES as BATCH_BYTES
 from gateway.ws.subscription import FRAME_RECORDS
+from gateway.ws.subscriptions import MAX_SUBSCRIPTIONS
 
 PLACE = Place(topic="orders", partition=0)
 OTHER = Place(topic="orders", partition=1)
@@ -46,7 +47,7 @@ def caller(role: Role = Role.OPERATOR, name: str = "t") -> Caller:
 
 def let_in(role: Role = Role.OPERATOR) -> Session:
     session = Session("c")
-    session.known(caller(role))
+    session.identified(caller(role))
     return session
 
 
@@ -55,7 +56,7 @@ def said(actions: list[Action]) -> list[Any]:
 
 
 def hear(session: Session, **frame: object) -> list[Action]:
-    return session.heard(json.dumps(frame))
+    return session.text_received(json.dumps(frame))
 
 
 def reading(*, records: int = 10, size: int | None = None) -> Session:
@@ -64,8 +65,8 @@ def reading(*, records: int = 10, size: int | None = None) -> Session:
     credit = {"records": records} | ({} if size is None else {"bytes": size})
     [opening] = hear(session, type="subscribe", sid="a", topics=["orders"], credit=credit)
     assert isinstance(opening, Open)
-    session.reserve("a", [PLACE, OTHER])
-    session.opened("a", {PLACE: 0, OTHER: 0})
+    session.subscriptions.reserve("a", [PLACE, OTHER])
+    session.subscriptions.opened("a", {PLACE: 0, OTHER: 0})
     return session
 
 
@@ -79,30 +80,30 @@ def test_the_server_takes_frames_of_the_size_that_the_table_names() -> None:
 
 def test_nothing_is_done_for_a_client_that_has_not_said_who_it_is() -> None:
     session = Session("c")
-    error, close = session.heard('{"type":"ping"}')
+    error, close = session.text_received('{"type":"ping"}')
     assert said([error])[0]["error_code"] == 40101
     assert close == Close(4401, "say who you are first, by a frame auth")
-    assert session.heard('{"type":"auth","token":"x"}') == []
+    assert session.text_received('{"type":"auth","token":"x"}') == []
 
 
 def test_a_token_is_looked_at_and_its_caller_told() -> None:
     session = Session("c")
-    assert session.heard('{"type":"auth","token":"x"}') == [Identify("x")]
-    assert said(session.known(caller())) == [
+    assert session.text_received('{"type":"auth","token":"x"}') == [Identify("x")]
+    assert said(session.identified(caller())) == [
         {"type": "ready", "protocol": "samsa.v1", "cluster_id": "c", "caller": "token:t"}
     ]
-    assert session.known(caller()) == []
-    assert session.late() == []
+    assert session.identified(caller()) == []
+    assert session.auth_timed_out() == []
 
 
 def test_a_client_that_says_nothing_in_time_is_let_go() -> None:
-    assert Session("c").late()[-1] == Close(
+    assert Session("c").auth_timed_out()[-1] == Close(
         4408, 'no token came: send {"type":"auth","token":"…"} at first'
     )
 
 
 def test_a_socket_stays_whose_it_is() -> None:
-    assert let_in().known(caller(name="other"))[-1] == Close(
+    assert let_in().identified(caller(name="other"))[-1] == Close(
         4403, "this socket is of token:t: open another one for token:other"
     )
 
@@ -135,13 +136,13 @@ def test_a_socket_stays_whose_it_is() -> None:
 )
 def test_what_cannot_be_meant_is_told_and_the_socket_goes_on(text: str, code: int) -> None:
     session = let_in()
-    [told] = said(session.heard(text))
+    [told] = said(session.text_received(text))
     assert (told["type"], told["error_code"]) == ("error", code)
-    assert said(session.heard('{"type":"ping","id":"1"}')) == [{"type": "pong", "id": "1"}]
+    assert said(session.text_received('{"type":"ping","id":"1"}')) == [{"type": "pong", "id": "1"}]
 
 
 def test_a_binary_frame_ends_the_socket() -> None:
-    assert let_in().heard_bytes()[-1] == Close(4415, "frames are text, and this one is binary")
+    assert let_in().bytes_received()[-1] == Close(4415, "frames are text, and this one is binary")
 
 
 def test_who_may_only_look_neither_reads_nor_writes() -> None:
@@ -161,7 +162,7 @@ def test_a_record_is_sent_and_its_receipt_names_it() -> None:
     assert isinstance(send, Send)
     assert (send.record.key, send.record.value) == (b"k", None)
     assert said(
-        session.settled("7", "orders", Delivered(partition=1, offset=5, timestamp_ms=9))
+        session.delivered("7", "orders", Delivered(partition=1, offset=5, timestamp_ms=9))
     ) == [
         {
             "type": "receipt",
@@ -211,9 +212,11 @@ def test_a_socket_has_so_many_subscriptions_and_partitions() -> None:
             session, type="subscribe", sid=f"{number}", topics=["orders"], credit={"records": 1}
         )
     assert said(told)[0]["error_code"] == 429
-    session.reserve("0", [Place(topic="t", partition=n) for n in range(frames.MAX_PLACES)])
+    session.subscriptions.reserve(
+        "0", [Place(topic="t", partition=n) for n in range(frames.MAX_PLACES)]
+    )
     with pytest.raises(ApiError, match="0 more now"):
-        session.reserve("1", [PLACE])
+        session.subscriptions.reserve("1", [PLACE])
 
 
 def test_records_gaps_and_ends_are_told_in_their_order() -> None:
@@ -225,7 +228,7 @@ def test_records_gaps_and_ends_are_told_in_their_order() -> None:
         record(0, OTHER),
         End(place=OTHER, name="UNKNOWN_TOPIC_ID", message="made again"),
     ]
-    told = said(session.read("a", news, {PLACE: 9, OTHER: 1}))
+    told = said(session.subscriptions.read("a", news, {PLACE: 9, OTHER: 1}))
     assert [one["type"] for one in told] == ["batch", "gap", "batch", "batch", "revoked"]
     assert [(one["hw"], one["lag"]) for one in told if one["type"] == "batch"] == [
         (9, 5),
@@ -233,7 +236,7 @@ def test_records_gaps_and_ends_are_told_in_their_order() -> None:
         (1, 0),
     ]
     end = End(place=PLACE, name="UNKNOWN_TOPIC_ID", message="made again")
-    assert session.read("a", [end], {})[-1] == LetGo("a")
+    assert session.subscriptions.read("a", [end], {})[-1] == LetGo("a")
 
 
 def test_a_partition_is_paused_only_where_it_is_read() -> None:
@@ -251,18 +254,18 @@ def test_after_a_seek_nothing_is_taken_until_it_is_done() -> None:
         session, type="seek", sid="a", offsets=[{"topic": "orders", "partition": 0, "offset": 2}]
     )
     assert isinstance(move, Move)
-    assert session.allowance("a") is None
-    session.opened("a", {PLACE: 2, OTHER: 0})
-    assert session.allowance("a") == (10, BATCH_BYTES)
+    assert session.subscriptions.allowance("a") is None
+    session.subscriptions.opened("a", {PLACE: 2, OTHER: 0})
+    assert session.subscriptions.allowance("a") == (10, BATCH_BYTES)
 
 
 def test_a_right_that_is_taken_away_ends_what_it_allowed() -> None:
     session = reading()
-    let_go, error, revoked = session.known(caller(Role.VIEWER))
+    let_go, error, revoked = session.identified(caller(Role.VIEWER))
     assert let_go == LetGo("a")
     assert said([error])[0]["error_code"] == 40301
     assert said([revoked])[0]["ended"]
-    assert session.allowance("a") is None
+    assert session.subscriptions.allowance("a") is None
 
 
 def readers_of(*patterns: str) -> Caller:
@@ -280,18 +283,21 @@ def test_a_pattern_is_read_and_goes_on_without_a_partition() -> None:
     [opening] = subscribed(session, pattern="ord.*")
     assert isinstance(opening, Open)
     assert opening.pattern is not None
-    assert said(session.opened("a", {}))[0]["partitions"] == []
-    assert session.take_up("a", [PLACE, OTHER]) == 2
+    assert said(session.subscriptions.opened("a", {}))[0]["partitions"] == []
+    assert session.subscriptions.reserve_more("a", [PLACE, OTHER]) == 2
     begun: list[News] = [Begin(place=PLACE, offset=0), Begin(place=OTHER, offset=3), record(0)]
-    assigned, batch = said(session.read("a", begun, {}))
+    assigned, batch = said(session.subscriptions.read("a", begun, {}))
     assert assigned["partitions"] == [
         {"topic": "orders", "partition": 0, "offset": 0},
         {"topic": "orders", "partition": 1, "offset": 3},
     ]
     assert batch["type"] == "batch"
     ends: list[News] = [End(place=place, name="GONE", message="gone") for place in (PLACE, OTHER)]
-    assert [one["ended"] for one in said(session.read("a", ends, {}))] == [False, False]
-    assert session.allowance("a") is not None
+    assert [one["ended"] for one in said(session.subscriptions.read("a", ends, {}))] == [
+        False,
+        False,
+    ]
+    assert session.subscriptions.allowance("a") is not None
 
 
 def test_a_pattern_that_cannot_be_meant_is_refused() -> None:
@@ -310,17 +316,17 @@ def test_a_pattern_of_who_may_read_nothing_is_refused_and_ends() -> None:
     assert said(subscribed(session, pattern=".*"))[0]["error_code"] == 40301
     session = let_in()
     subscribed(session, pattern=".*")
-    let_go, *_ = session.known(caller(Role.VIEWER))
+    let_go, *_ = session.identified(caller(Role.VIEWER))
     assert let_go == LetGo("a")
 
 
 def test_topics_of_a_pattern_that_may_be_read_no_more_are_dropped_alone() -> None:
     session = Session("c")
-    session.known(readers_of("orders", "pay*"))
+    session.identified(readers_of("orders", "pay*"))
     pay = Place(topic="payments", partition=0)
     subscribed(session, pattern=".*")
-    session.opened("a", {PLACE: 0, pay: 0})
-    drop, revoked = session.known(readers_of("pay*"))
+    session.subscriptions.opened("a", {PLACE: 0, pay: 0})
+    drop, revoked = session.identified(readers_of("pay*"))
     assert drop == Drop("a", [PLACE])
     [told] = said([revoked])
     assert (told["partitions"], told["reason"], told["ended"]) == (
@@ -328,37 +334,37 @@ def test_topics_of_a_pattern_that_may_be_read_no_more_are_dropped_alone() -> Non
         "not allowed",
         False,
     )
-    assert session.allowance("a") is not None
+    assert session.subscriptions.allowance("a") is not None
 
 
 def test_a_right_that_goes_while_a_pattern_is_opened_holds_when_it_is_open() -> None:
     session = Session("c")
-    session.known(readers_of("orders", "pay*"))
+    session.identified(readers_of("orders", "pay*"))
     subscribed(session, pattern=".*")
-    assert session.known(readers_of("pay*")) == []
-    drop, assigned, _feed = session.opened("a", {PLACE: 0})
+    assert session.identified(readers_of("pay*")) == []
+    drop, assigned, _feed = session.subscriptions.opened("a", {PLACE: 0})
     assert drop == Drop("a", [PLACE])
     assert said([assigned])[0]["partitions"] == []
 
 
 def test_a_groups_member_by_a_pattern_ends_with_the_right_to_what_it_reads() -> None:
     session = Session("c")
-    session.known(readers_of("orders", "pay*"))
+    session.identified(readers_of("orders", "pay*"))
     [joining] = subscribed(session, pattern=".*", group="g")
     assert isinstance(joining, Join)
     assert joining.pattern is not None
-    session.matched("a", ["orders"])
-    assert session.known(readers_of("orders")) == []
-    assert session.known(readers_of("pay*"))[0] == LetGo("a")
+    session.subscriptions.matched("a", ["orders"])
+    assert session.identified(readers_of("orders")) == []
+    assert session.identified(readers_of("pay*"))[0] == LetGo("a")
 
 
 def test_what_appears_has_room_beside_all_that_a_socket_reads() -> None:
     session = reading()
     [_] = hear(session, type="subscribe", sid="b", pattern="t", credit={"records": 1})
     many = [Place(topic="t", partition=index) for index in range(frames.MAX_PLACES)]
-    assert session.take_up("b", many) == frames.MAX_PLACES - 2
-    assert session.take_up("b", many) == 0
-    assert session.take_up("gone", many) == 0
+    assert session.subscriptions.reserve_more("b", many) == frames.MAX_PLACES - 2
+    assert session.subscriptions.reserve_more("b", many) == 0
+    assert session.subscriptions.reserve_more("gone", many) == 0
 
 
 def test_a_worker_that_stops_gives_its_last_receipts_first() -> None:
@@ -366,7 +372,7 @@ def test_a_worker_that_stops_gives_its_last_receipts_first() -> None:
     hear(session, type="produce", id="1", topic="orders", value="v")
     assert session.drain() == [LetGo("a")]
     assert said(hear(session, type="produce", id="2", topic="orders"))[0]["error_code"] == 503
-    *receipt, close = session.settled("1", "orders", ApiError(Code.KAFKA_RETRY, "away"))
+    *receipt, close = session.delivered("1", "orders", ApiError(Code.KAFKA_RETRY, "away"))
     assert said(receipt)[0]["error_code"] == 50003
     assert close == Close(RESTARTING, "this worker stops: connect again")
 
@@ -378,32 +384,32 @@ def belonging() -> Session:
         session, type="subscribe", sid="a", group="g", topics=["orders"], credit={"records": 9}
     )
     assert joining == Join("a", "g", ("orders",), is_from_earliest=False)
-    assert session.joined("a") == []
-    [told] = said(session.shared_out("a", {PLACE}))
+    session.subscriptions.joined("a")
+    [told] = said(session.subscriptions.assigned("a", {PLACE}))
     assert told["partitions"] == [{"topic": "orders", "partition": 0}]
     return session
 
 
 def test_what_a_group_gives_and_takes_is_told() -> None:
     session = belonging()
-    assert session.shared_out("a", {PLACE}) == []
-    revoked, assigned = said(session.shared_out("a", {OTHER}))
+    assert session.subscriptions.assigned("a", {PLACE}) == []
+    revoked, assigned = said(session.subscriptions.assigned("a", {OTHER}))
     assert (revoked["type"], revoked["partitions"][0]["partition"]) == ("revoked", 0)
     assert (assigned["type"], assigned["partitions"][0]["partition"]) == ("assigned", 1)
-    session.shared_out("a", ())
-    [told] = said(session.read("a", [record(0)], {PLACE: 4}))
+    session.subscriptions.assigned("a", ())
+    [told] = said(session.subscriptions.read("a", [record(0)], {PLACE: 4}))
     assert (told["hw"], told["lag"]) == (4, 3)
-    assert session.allowance("a") == (8, BATCH_BYTES)
+    assert session.subscriptions.allowance("a") == (8, BATCH_BYTES)
 
 
 def test_only_a_group_commits_and_only_what_it_has_given() -> None:
     session = belonging()
     at = {"topic": "orders", "partition": 0, "offset": 4}
     assert hear(session, type="ack", sid="a", offsets=[at]) == [Commit("a", {PLACE: 4})]
-    assert said(session.committed("a", {PLACE: 4}, None)) == [
+    assert said(session.subscriptions.committed("a", {PLACE: 4})) == [
         {"type": "acked", "sid": "a", "offsets": [at]}
     ]
-    [told] = said(session.committed("a", {PLACE: 4}, ApiError(Code.KAFKA_RETRY, "away")))
+    [told] = said(session.subscriptions.commit_failed("a", ApiError(Code.KAFKA_RETRY, "away")))
     assert told["error_code"] == 50003
     other = {**at, "partition": 1}
     assert said(hear(session, type="ack", sid="a", offsets=[other]))[0]["error_code"] == 40402
@@ -416,12 +422,12 @@ def test_a_subscription_of_a_group_is_paused_whole_or_in_its_own_partitions() ->
     assert hear(session, type="pause", sid="a", partitions=[part]) == [Hold("a", [PLACE], True)]
     [told] = said(hear(session, type="pause", sid="a", partitions=[{**part, "partition": 1}]))
     assert told["error_code"] == 40402
-    assert session.allowance("a") is not None
+    assert session.subscriptions.allowance("a") is not None
     assert hear(session, type="pause", sid="a") == [Feed("a")]
-    assert session.allowance("a") is None
+    assert session.subscriptions.allowance("a") is None
     assert hear(session, type="resume", sid="a") == [Hold("a", None, False), Feed("a")]
-    assert session.allowance("a") == (9, BATCH_BYTES)
-    [told] = said(session.not_held("a", ApiError(Code.KAFKA_RETRY, "away")))
+    assert session.subscriptions.allowance("a") == (9, BATCH_BYTES)
+    [told] = said(session.subscriptions.hold_failed("a", ApiError(Code.KAFKA_RETRY, "away")))
     assert (told["sid"], told["error_code"]) == ("a", 50003)
 
 
@@ -432,30 +438,34 @@ def test_a_member_of_a_group_seeks_in_its_own_partitions() -> None:
     assert said(hear(session, type="seek", sid="a", offsets=[other]))[0]["error_code"] == 40402
     [move] = hear(session, type="seek", sid="a", offsets=[at])
     assert isinstance(move, Move)
-    assert session.allowance("a") is None
+    assert session.subscriptions.allowance("a") is None
     assert said(hear(session, type="seek", sid="a", offsets=[at]))[0]["error_code"] == 40903
-    [told] = said(session.moved("a", {PLACE: 4}))
+    [told] = said(session.subscriptions.moved("a", {PLACE: 4}))
     assert (told["type"], told["partitions"]) == ("assigned", [at])
-    assert session.allowance("a") is not None
+    assert session.subscriptions.allowance("a") is not None
 
     hear(session, type="seek", sid="a", offsets=[at])
-    [told] = said(session.not_moved("a", NotAssigned("orders-0")))
+    [told] = said(session.subscriptions.move_failed("a", NotAssigned("orders-0")))
     assert told["error_code"] == 40402
-    assert session.allowance("a") is not None
+    assert session.subscriptions.allowance("a") is not None
     hear(session, type="unsubscribe", sid="a")
-    assert session.moved("a", {PLACE: 4}) == session.not_moved("a", NotAssigned("")) == []
-    assert session.not_held("a", NotAssigned("")) == []
+    assert (
+        session.subscriptions.moved("a", {PLACE: 4})
+        == session.subscriptions.move_failed("a", NotAssigned(""))
+        == []
+    )
+    assert session.subscriptions.hold_failed("a", NotAssigned("")) == []
 
 
 def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
     at = [{"topic": "orders", "partition": 0}]
     for more in ({"assign": at}, {"topics": ["orders"], "from": {"time_ms": 5}}):
         frame = {"type": "subscribe", "sid": "a", "group": "g", "credit": {"records": 1}}
-        [told] = said(let_in().heard(json.dumps(frame | more)))
+        [told] = said(let_in().text_received(json.dumps(frame | more)))
         assert told["error_code"] == 422
     session = Session("c")
     reads = Grant(role=Role.OPERATOR, kind=Kind.TOPIC, cluster="c", pattern="*")
-    session.known(replace(caller(), rights=Rights([reads])))
+    session.identified(replace(caller(), rights=Rights([reads])))
     [told] = said(
         hear(session, type="subscribe", sid="a", group="g", topics=["x"], credit={"records": 1})
     )
@@ -464,7 +474,7 @@ def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
 
 def test_a_member_whose_client_gives_no_credit_for_long_leaves() -> None:
     session = belonging()
-    let_go, told = session.unused("a")
+    let_go, told = session.subscriptions.unused("a")
     assert let_go == LetGo("a")
     assert said([told])[0]["reason"] == "no credit for too long"
 
@@ -486,20 +496,22 @@ def test_nobody_gets_more_records_than_were_allowed(steps: list[tuple[str, int, 
             hear(session, type="credit", sid="a", records=first, bytes=second)
             given_records, given_bytes = given_records + first, given_bytes + second
             continue
-        allowed = session.allowance("a")
+        allowed = session.subscriptions.allowance("a")
         if allowed is None:
             continue
         records, size = allowed
         assert 0 < records <= min(FRAME_RECORDS, given_records - got)
         assert 0 < size <= BATCH_BYTES
         taken = min(first, records)
-        session.read("a", [record(offset + n) for n in range(taken)], {})
+        session.subscriptions.read("a", [record(offset + n) for n in range(taken)], {})
         got, offset = got + taken, offset + taken
     assert got <= given_records
 
 
 def test_the_reason_of_a_close_fits_into_its_frame_in_any_letters() -> None:
-    *_, close = Session("c").heard(json.dumps({"type": "auth", "é" * 200: 1}, ensure_ascii=False))
+    *_, close = Session("c").text_received(
+        json.dumps({"type": "auth", "é" * 200: 1}, ensure_ascii=False)
+    )
 
     assert isinstance(close, Close)
     assert 100 < len(close.reason.encode()) <= 123
