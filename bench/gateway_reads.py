@@ -113,12 +113,16 @@ def measured(broker: Target, topic: str, slow: int, records: int) -> tuple[int, 
 
 async def child(bootstrap: str, topic: str, slow: int, records: int) -> dict[str, float]:
     # The child alone needs them.
+    from gateway.access import callers  # noqa: PLC0415
     from gateway.kafka.connection import Connection  # noqa: PLC0415
+    from gateway.kafka.readers.admission import admit  # noqa: PLC0415
     from gateway.kafka.readers.engine import Readers  # noqa: PLC0415
     from gateway.kafka.readers.reading import Reading  # noqa: PLC0415
     from gateway.kafka.values import Place, Position, PositionKind  # noqa: PLC0415
+    from gateway.rest.readers import reader_of  # noqa: PLC0415
 
     readers = Readers(Connection(bootstrap=bootstrap))
+    admission = admit(reader_of(callers.of_host("bench"), ""), [topic])
     place = Place(topic=topic, partition=0)
 
     async def dawdle(reading: Reading) -> None:
@@ -129,11 +133,11 @@ async def child(bootstrap: str, topic: str, slow: int, records: int) -> dict[str
     tasks = []
     for number in range(slow):
         at = Position(kind=PositionKind.OFFSET, value=number * records // (2 * slow))
-        tasks.append(asyncio.create_task(dawdle(await readers.open({place: at}))))
+        tasks.append(asyncio.create_task(dawdle(await readers.open(admission, {place: at}))))
     if slow:
         # Each has had its first turn.
         await asyncio.sleep(10)
-    reading = await readers.open({place: Position(kind=PositionKind.BEGINNING)})
+    reading = await readers.open(admission, {place: Position(kind=PositionKind.BEGINNING)})
     count, begin, cpu = 0, time.perf_counter(), time.process_time()
     while count < records:
         count += len(await reading.take(max_records=100, max_bytes=1_000_000, wait_s=30))

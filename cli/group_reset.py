@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -33,10 +32,7 @@ from gateway.kafka.offset_plan import (
     parse_duration,
     plan_of,
 )
-from gateway.kafka.values import GroupState, Place, Position, PositionKind
-
-BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
-END: Final = Position(kind=PositionKind.END)
+from gateway.kafka.values import BEGINNING, END, GroupState, Place, Position, PositionKind
 
 # topic: its partitions; none means all
 Topics = dict[str, tuple[int, ...]]

@@ -21,19 +21,17 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind
 from gateway.kafka.kept_topics import loss_of, metrics_topic_of
 from gateway.kafka.values import (
+    BEGINNING,
     CLUSTER_DEFAULT,
+    END,
     Config,
     ConfigEdit,
     NewTopic,
-    Position,
-    PositionKind,
     ResourceKind,
     Topic,
     TopicSummary,
 )
 
-BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
-END: Final = Position(kind=PositionKind.END)
 SET_ON_TOPIC: Final = "DYNAMIC_TOPIC_CONFIG"
 
 dry_run_option = click.option(

@@ -32,8 +32,9 @@ from connectors.sdk.errors import ConfigError
 from connectors.sdk.records import TopicPartition
 from connectors.vault import CannotOpen, Opened
 from connectors.vault import masked as without_passwords
-from gateway.access.operations import Kind, Operation
+from gateway.access.record_reader import RecordReader
 from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.readers.admission import admit
 from gateway.kafka.values import Record, Span
 
 # Letters of one look, backwards from the end of a topic: few if they fill the table, more if a
@@ -221,9 +222,7 @@ def _may_be(text: object, topic: str) -> bool:
 
 def require_read(by: By, cluster: str, topic: str) -> None:
     """Raise Refused unless the caller may read a topic."""
-    decision = by.caller.decide(Operation.READ_PAYLOADS, Kind.TOPIC, cluster, topic)
-    if not decision.is_allowed:
-        raise Refused(decision.reason)
+    admit(RecordReader(caller=by.caller, cluster_id=cluster, error=Refused), [topic])
 
 
 def look(

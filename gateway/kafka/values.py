@@ -173,6 +173,10 @@ class Position:
     value: int = 0
 
 
+BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
+END: Final = Position(kind=PositionKind.END)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """The offsets to read from one partition; `end` is exclusive."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.kafka.topic_pattern import TopicPattern
-from gateway.kafka.values import NewRecord, Place, Position
-from gateway.rest.records.question import END
+from gateway.kafka.values import END, NewRecord, Place, Position
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
-from gateway.kafka.values import Place, Position, PositionKind
+from gateway.kafka.values import BEGINNING, END, Place, Position, PositionKind
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.records.question import BEGINNING, END
 from gateway.ws import frames
 from gateway.ws.actions import Join, Open
 from gateway.ws.frames import Subscribe

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from gateway.kafka.readers.admission import admit
 from gateway.kafka.readers.engine import TooManyReadings
 from gateway.kafka.readers.following import Follow
 from gateway.kafka.readers.reading import Reading
@@ -70,8 +71,8 @@ class PartitionReader:
                 reading.close()
 
     async def _open(self) -> Reading:
-        readers, session = self._context.services.readers, self._context.session
-        subscriptions, opening = session.subscriptions, self._opening
+        readers, subscriptions = self._context.services.readers, self._context.subscriptions
+        opening = self._opening
         starts = dict(opening.starts)
         try:
             if opening.pattern is not None:
@@ -85,12 +86,11 @@ class PartitionReader:
             follow = Follow(
                 topics=opening.topics,
                 pattern=opening.pattern,
-                owner="" if session.caller is None else session.caller.key,
-                readable=lambda: subscriptions.readable,
                 reserve=partial(subscriptions.reserve_more, self._sid),
             )
             has_more = bool(opening.topics) or opening.pattern is not None
-            return await readers.open(starts, follow=follow if has_more else None)
+            admission = admit(subscriptions, opening.topics)
+            return await readers.open(admission, starts, follow=follow if has_more else None)
         except TooManyReadings as full:
             raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
 

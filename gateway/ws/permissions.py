@@ -4,10 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gateway.access.callers import Caller
-from gateway.access.grants import Names
 from gateway.access.operations import Kind, Operation
+from gateway.access.record_reader import RecordReader
+from gateway.kafka.readers.admission import NothingReadable, admit, admit_by_pattern
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.readers import reader_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +20,8 @@ class Permissions:
     cluster_id: str
 
     @property
-    def readable(self) -> Names:
-        """Return the topics whose records the caller may read."""
-        return self.caller.rights.names(
-            Operation.READ_PAYLOADS, cluster=self.cluster_id, kind=Kind.TOPIC
-        )
+    def reader(self) -> RecordReader[ApiError]:
+        return reader_of(self.caller, self.cluster_id)
 
     def refusal(
         self, operation: Operation, names: Collection[str], kind: Kind = Kind.TOPIC
@@ -40,10 +39,13 @@ class Permissions:
             refusal = self.refusal(Operation.RESET_GROUPS, [group], Kind.GROUP)
             if refusal is not None:
                 return refusal
-        if pattern is not None and not self.readable:
-            return ApiError(
-                Code.NOT_ALLOWED,
-                f"{pattern.text!r} matches no topic whose payloads you may read: "
-                f"{self.caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
-            )
-        return self.refusal(Operation.READ_PAYLOADS, topics)
+        try:
+            if pattern is not None:
+                admit_by_pattern(self.reader)
+            admit(self.reader, topics)
+        except NothingReadable:
+            assert pattern is not None, "only a pattern may match nothing"
+            return self.reader.refusal_of_pattern(repr(pattern.text))
+        except ApiError as error:
+            return error
+        return None

@@ -32,10 +32,20 @@ class Subscriptions:
         # Those of the caller, once it is known.
         self._permissions: Permissions | None = None
 
+    # --- the caller, for the admission of readers --------------------------------------------
+
+    @property
+    def key(self) -> str:
+        return "" if self._permissions is None else self._permissions.caller.key
+
     @property
     def readable(self) -> Names:
         """Return the topics whose records the caller may read, as far as known."""
-        return NOTHING if self._permissions is None else self._permissions.readable
+        return NOTHING if self._permissions is None else self._permissions.reader.readable
+
+    def refusal(self, topic: str) -> ApiError:
+        assert self._permissions is not None, "a caller without a name subscribes"
+        return self._permissions.reader.refusal(topic)
 
     # --- frames of the client ----------------------------------------------------------------
 

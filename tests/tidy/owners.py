@@ -29,6 +29,11 @@ JOBS = (
         owner="gateway.kafka.admin_calls",
         calls=frozenset({"confluent_kafka.admin.AdminClient"}),
     ),
+    Job(
+        does="admit a caller to the records of topics",
+        owner="gateway.kafka.readers.admission",
+        calls=frozenset({"Admission", "gateway.kafka.readers.admission.Admission"}),
+    ),
 )
 
 

@@ -12,20 +12,16 @@ from typing import Final, TypeVar, TypeVarTuple
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, failure
+from gateway.kafka.readers.admission import Admission, Readable
 from gateway.kafka.readers.buffers import Buffers
 from gateway.kafka.readers.feed import Feed, Shared
-from gateway.kafka.readers.following import (
-    MAX_MATCHED,
-    Follow,
-    Follower,
-    Readable,
-    without_internal,
-)
+from gateway.kafka.readers.following import MAX_MATCHED, Follow, Follower, without_internal
 from gateway.kafka.readers.lane import JUMPING, STEADY, Arrived, Lane
+from gateway.kafka.readers.positions import bounds
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.readers.values import End, Limits
 from gateway.kafka.topic_pattern import TopicPattern
-from gateway.kafka.values import Place, Position, PositionKind, Topic
+from gateway.kafka.values import BEGINNING, Place, Position, Topic
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -45,8 +41,6 @@ FINAL: Final = frozenset(
     }
 )
 OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
-BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
-END: Final = Position(kind=PositionKind.END)
 CLOSE_SECONDS: Final = 1.5
 
 
@@ -80,7 +74,8 @@ class TooManyReadings(Exception):
 class Readers:
     """All readers without a group of one process.
 
-        reading = await readers.open({Place(topic="orders", partition=0): BEGINNING})
+        admission = admit(reader, ["orders"])
+        reading = await readers.open(admission, {Place(topic="orders", partition=0): BEGINNING})
         news = await reading.take(max_records=100, max_bytes=1_000_000, wait_s=5)
         reading.close()
 
@@ -97,6 +92,8 @@ class Readers:
         self._cursors = 0
         self._looks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
+        # Since when no broker answers, and why; None if one does.
+        self._failed: tuple[float, KafkaFailure] | None = None
         self._is_draining = False
         self._head = Lane(connection, name="readers-head", pace=STEADY, tell=self._head_arrived)
         self._turns = Lane(connection, name="readers-turns", pace=JUMPING, tell=self._turn_arrived)
@@ -141,19 +138,29 @@ class Readers:
         return names
 
     async def open(
-        self, starts: Mapping[Place, Position], *, follow: Follow | None = None
+        self,
+        admission: Admission,
+        starts: Mapping[Place, Position],
+        *,
+        follow: Follow | None = None,
     ) -> Reading:
         """Start reading at these positions; the caller closes the result.
 
         Partitions of followed topics that appear later are read from their beginning.
         """
         has_pattern = follow is not None and follow.pattern is not None
-        self._require_room(starts, follow)
-        # A matched topic may vanish before reading starts; a named topic is reported as missing.
+        # A matched topic may vanish before reading starts, or the right to it; a named one may not.
+        if has_pattern:
+            readable = admission.readable
+            starts = {place: at for place, at in starts.items() if place.topic in readable}
+        else:
+            admission.require({place.topic for place in starts})
         asking = self._starts_of_present if has_pattern else self._starts
+        owner = admission.key if has_pattern else None
+        self._require_room(starts, owner)
         found = await self._ask(asking, dict(starts))
         # Other calls may have opened some meanwhile.
-        self._require_room(starts, follow)
+        self._require_room(starts, owner)
         reading = Reading(closed=self._closed, waits=has_pattern)
         self._readings.add(reading)
         for start in found:
@@ -161,7 +168,7 @@ class Readers:
             feed = self._feed_of(start)
             reading.begin(feed, start.offset, first=start.first, end=start.end)
         if follow is not None:
-            self._followers[reading] = Follower(reading, follow)
+            self._followers[reading] = Follower(reading, follow, admission)
         if self._watch is None:
             self._watch = asyncio.get_running_loop().create_task(self._watch_topics())
         return reading
@@ -172,6 +179,13 @@ class Readers:
             if start.place in reading.positions:
                 feed = self._feed_of(start)
                 reading.move(feed, start.offset, first=start.first, end=start.end)
+
+    def require_answers(self, within_s: float) -> None:
+        """Raise KafkaFailure if no broker has answered for longer; readings wait for one."""
+        if self._failed is not None:
+            since, failed = self._failed
+            if asyncio.get_running_loop().time() - since >= within_s:
+                raise failed
 
     @property
     def held_bytes(self) -> int:
@@ -199,16 +213,17 @@ class Readers:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _require_room(self, starts: Mapping[Place, object], follow: Follow | None) -> None:
+    def _require_room(self, starts: Mapping[Place, object], owner: str | None) -> None:
+        """Raise TooManyReadings without room for these, and for a pattern of its owner if given."""
         if self._is_draining:
             raise TooManyReadings("this worker is about to end: open it on another one")
         if why := self._full(starts):
             raise TooManyReadings(why)
-        if follow is not None and follow.pattern is not None:
-            self._require_room_for_pattern(follow.owner)
+        if owner is not None:
+            self._require_room_for_pattern(owner)
 
     def _require_room_for_pattern(self, owner: str) -> None:
-        patterns = [one.follow.owner for one in self._followers.values() if one.has_pattern]
+        patterns = [one.admission.key for one in self._followers.values() if one.has_pattern]
         if len(patterns) >= self._limits.max_patterns:
             raise TooManyReadings(f"{len(patterns)} readers look for topics by a pattern already")
         own = patterns.count(owner)
@@ -294,13 +309,14 @@ class Readers:
             await asyncio.sleep(WATCH_S)
             try:
                 await self._look_at_topics()
-            except KafkaFailure:
+                self._failed = None
+            except KafkaFailure as failed:
                 # No broker answers, which says nothing about topics.
-                continue
+                self._failed = self._failed or (asyncio.get_running_loop().time(), failed)
             except Exception:
                 # All readers of the process depend on this loop, and its next round may succeed.
                 log.exception("readers.look_failed")
-        self._watch = None
+        self._watch = self._failed = None
 
     async def _look_at_topics(self) -> None:
         asked = list(self._feeds.values())
@@ -333,7 +349,7 @@ class Readers:
             listed = await self._list(LIST_S)
             loop = asyncio.get_running_loop()
             for follower in followers:
-                readable = follower.follow.readable()
+                readable = follower.admission.readable
                 await loop.run_in_executor(self._matcher, follower.match, listed, readable)
 
     async def _take_up(self, follower: Follower, found: Mapping[str, Topic]) -> None:
@@ -396,9 +412,7 @@ class Readers:
         }
 
     def _bounds(self, place: Place) -> tuple[int, int]:
-        admin, wanted = self._admin(), [place.partition]
-        first = admin.offsets(place.topic, wanted, BEGINNING)[place.partition]
-        return first, max(first, admin.offsets(place.topic, wanted, END)[place.partition])
+        return bounds(self._admin(), place.topic, [place.partition])[place.partition]
 
     def _starts_of_present(self, starts: Mapping[Place, Position]) -> list[Start]:
         there = {
@@ -416,8 +430,7 @@ class Readers:
             for index in wanted.keys() - {partition.index for partition in topic.partitions}:
                 value = f"topic {topic.name}, partition {index}"
                 raise failure("UNKNOWN_TOPIC_OR_PARTITION", value)
-            first = admin.offsets(topic.name, wanted, BEGINNING)
-            end = admin.offsets(topic.name, wanted, END)
+            found = bounds(admin, topic.name, wanted)
             for at in dict.fromkeys(wanted.values()):
                 some = [index for index, position in wanted.items() if position == at]
                 begun += [
@@ -425,8 +438,8 @@ class Readers:
                         place=Place(topic=topic.name, partition=index),
                         topic_id=topic.id,
                         offset=offset,
-                        first=first[index],
-                        end=max(first[index], end[index]),
+                        first=found[index][0],
+                        end=found[index][1],
                     )
                     for index, offset in admin.offsets(topic.name, some, at).items()
                 ]

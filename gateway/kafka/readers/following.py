@@ -5,8 +5,9 @@ A name is matched with a pattern once, however often topics are listed.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from gateway.kafka.readers.admission import Admission, Readable
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.kafka.values import Place, Topic
@@ -15,30 +16,13 @@ from gateway.kafka.values import Place, Topic
 MAX_MATCHED: Final = 1_000
 
 
-class Readable(Protocol):
-    """The names that a caller may read; equal if the set is the same."""
-
-    def among(self, names: Iterable[str]) -> Sequence[str]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class All:
-    """Every name."""
-
-    def among(self, names: Iterable[str]) -> Sequence[str]:
-        return list(names)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
     """Topics to read while they exist, including partitions and topics that appear later."""
 
     topics: Sequence[str] = ()
+    # Matches readable topics only.
     pattern: TopicPattern | None = None
-    # The key of its caller, for the limit of patterns per caller.
-    owner: str = ""
-    # The names that the pattern may match at present.
-    readable: Callable[[], Readable] = All
     # Reserves new partitions; returns how many of them, from the first, may be read.
     reserve: Callable[[Sequence[Place]], int] = len
 
@@ -46,9 +30,10 @@ class Follow:
 class Follower:
     """One reading and the topics that it follows."""
 
-    def __init__(self, reading: Reading, follow: Follow) -> None:
+    def __init__(self, reading: Reading, follow: Follow, admission: Admission) -> None:
         self.reading = reading
         self.follow = follow
+        self.admission = admission
         self._listed: frozenset[str] = frozenset()
         self._readable: Readable | None = None
         # The readable names that the pattern matches.

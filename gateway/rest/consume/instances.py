@@ -19,7 +19,7 @@ from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Closed, Member
-from gateway.kafka.readers.following import Readable
+from gateway.kafka.readers.admission import Readable
 from gateway.kafka.roster import Roster
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError, Code

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from gateway.access.grants import Names
 from gateway.access.operations import Kind, Operation
+from gateway.kafka.readers.admission import NothingReadable, Readable, admit, admit_by_pattern
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.calls import Call
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.readers import reader_of
 
 
 def require_group(call: Call, group: str) -> None:
@@ -15,19 +15,13 @@ def require_group(call: Call, group: str) -> None:
 
 
 def require_topics(call: Call, topics: Iterable[str]) -> None:
-    for topic in sorted(set(topics)):
-        call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
+    admit(reader_of(call.caller, call.cluster_id), sorted(set(topics)))
 
 
-def readable(call: Call, pattern: TopicPattern) -> Names:
+def readable(call: Call, pattern: TopicPattern) -> Readable:
     """Return the topics that a pattern may mean for a caller, who has to have some."""
-    found = call.caller.rights.names(
-        Operation.READ_PAYLOADS, cluster=call.cluster_id, kind=Kind.TOPIC
-    )
-    if not found:
-        raise ApiError(
-            Code.NOT_ALLOWED,
-            f"topic_pattern {pattern.text!r} matches no topic whose payloads you may read: "
-            f"{call.caller.remedy(Operation.READ_PAYLOADS, Kind.TOPIC, '*')}",
-        )
-    return found
+    reader = reader_of(call.caller, call.cluster_id)
+    try:
+        return admit_by_pattern(reader).readable
+    except NothingReadable:
+        raise reader.refusal_of_pattern(f"topic_pattern {pattern.text!r}") from None

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from gateway.kafka.topic_pattern import TopicPattern
-from gateway.kafka.values import Place, Position, PositionKind
+from gateway.kafka.values import BEGINNING, END, Place, Position, PositionKind
 from gateway.rest.codes import ApiError, Code
 
 DEFAULT_RECORDS: Final = 100
@@ -30,8 +30,6 @@ MAX_OFFSET: Final = 2**63 - 1
 # The event id while a pattern matches no topic: a client that resumes there gets everything.
 NOWHERE: Final = "-"
 FIELDS: Final = frozenset({"partition", "from", "max", "max_bytes", "wait", "format"})
-BEGINNING: Final = Position(kind=PositionKind.BEGINNING)
-END: Final = Position(kind=PositionKind.END)
 
 
 class Format(Enum):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from gateway.kafka.readers.admission import Admission
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.readers.values import End, Gap, News, size_of
@@ -11,10 +12,10 @@ from gateway.rest.records.question import Question, written
 from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
 
 
-async def answer(call: Call, question: Question, readers: Readers) -> None:
+async def answer(call: Call, admission: Admission, question: Question, readers: Readers) -> None:
     """Read and answer. Gaps are reported beside the records and do not count as records."""
     starts = question.starts(await readers.partitions(question.topics))
-    reading = await readers.open(starts)
+    reading = await readers.open(admission, starts)
     try:
         news, positions, ends = await _read(reading, question)
     finally:

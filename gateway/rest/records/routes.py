@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from gateway.access.callers import Caller
-from gateway.access.grants import Names
-from gateway.access.operations import Kind, Operation
+from gateway.kafka.readers.admission import Admission, NothingReadable, admit, admit_by_pattern
 from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.following import Follow
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 from gateway.kafka.values import Place
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.readers import reader_of
 from gateway.rest.records import read
 from gateway.rest.records.question import MAX_PARTITIONS, Question, asked, bad
 from gateway.rest.records.stream import Form, Reason, Stream
@@ -61,7 +61,8 @@ class Reads:
     async def records(self, call: Call) -> None:
         """Answer with records of a topic, as one body or a stream, as the caller accepts."""
         topics = [call.parameters["topic"]]
-        await self._answer(call, topics, call.query(), form_of(call.headers.get("accept", "")))
+        form = form_of(call.headers.get("accept", ""))
+        await self._answer_topics(call, topics, call.query(), form)
 
     async def events(self, call: Call) -> None:
         """Answer with a stream of events of the topics in the query."""
@@ -75,30 +76,38 @@ class Reads:
                 f"topics is missing: name up to {MAX_TOPICS}, like topics=orders,payments, or give"
                 " a pattern"
             )
-        await self._answer(call, topics, query, Form.EVENTS)
+        await self._answer_topics(call, topics, query, Form.EVENTS)
 
     async def _answer_pattern(self, call: Call, query: dict[str, str]) -> None:
         text = query.pop("pattern")
         if both := sorted(query.keys() & {"topics", "partition"}):
             raise bad(f"a pattern means all partitions of its topics: leave out {both[0]}")
-        if not readable(call, call.caller):
-            call.require(Operation.READ_PAYLOADS, Kind.TOPIC, text)
+        reader = reader_of(call.caller, call.cluster_id)
+        try:
+            admission = admit_by_pattern(reader)
+        except NothingReadable:
+            raise reader.refusal(text) from None
         try:
             pattern = TopicPattern(text)
         except BadPattern as error:
             raise bad(str(error)) from None
-        await self._answer(call, (), query, Form.EVENTS, pattern)
+        await self._answer(call, admission, (), query, Form.EVENTS, pattern)
+
+    async def _answer_topics(
+        self, call: Call, topics: Sequence[str], query: Mapping[str, str], form: Form | None
+    ) -> None:
+        admission = admit(reader_of(call.caller, call.cluster_id), topics)
+        await self._answer(call, admission, topics, query, form)
 
     async def _answer(
         self,
         call: Call,
+        admission: Admission,
         topics: Sequence[str],
         query: Mapping[str, str],
         form: Form | None,
         pattern: TopicPattern | None = None,
     ) -> None:
-        for topic in topics:
-            call.require(Operation.READ_PAYLOADS, Kind.TOPIC, topic)
         last_event_id = "" if form is None else call.headers.get("last-event-id", "")
         question = asked(
             topics,
@@ -110,10 +119,10 @@ class Reads:
         try:
             if form is None:
                 with self._reads.taken(call.caller):
-                    await read.answer(call, question, self._readers)
+                    await read.answer(call, admission, question, self._readers)
             else:
                 with self._seats.taken(call.caller), self._opened(call.caller.key):
-                    await self._stream(call, question, form)
+                    await self._stream(call, admission, question, form)
         except TooManyReadings as full:
             raise ApiError(Code.TOO_MANY, str(full), retry_after_s=1) from None
 
@@ -124,12 +133,13 @@ class Reads:
     async def close(self) -> None:
         """Do nothing: nothing is left once all streams have ended."""
 
-    async def _stream(self, call: Call, question: Question, form: Form) -> None:
-        caller = call.caller
+    async def _stream(
+        self, call: Call, admission: Admission, question: Question, form: Form
+    ) -> None:
         if question.pattern is None:
             found = await self._readers.partitions(question.topics)
         else:
-            found = await self._readers.matching(question.pattern, readable(call, caller))
+            found = await self._readers.matching(question.pattern, admission.readable)
 
         def reserve(_places: Sequence[Place]) -> int:
             return max(0, MAX_PARTITIONS - len(reading.positions))
@@ -137,22 +147,14 @@ class Reads:
         # A request that names partitions does not follow new ones.
         follow = None
         if question.partitions is None:
-            follow = Follow(
-                topics=question.topics,
-                pattern=question.pattern,
-                owner=caller.key,
-                readable=lambda: readable(call, caller),
-                reserve=reserve,
-            )
-        reading = await self._readers.open(question.starts(found), follow=follow)
+            follow = Follow(topics=question.topics, pattern=question.pattern, reserve=reserve)
+        starts = question.starts(found)
+        reading = await self._readers.open(admission, starts, follow=follow)
         try:
 
             def holds(again: Caller) -> bool:
-                nonlocal caller
-                caller = again
-                names = readable(call, caller)
-                topics = {*question.topics, *(place.topic for place in reading.positions)}
-                return bool(names) and all(topic in names for topic in topics)
+                read = {place.topic for place in reading.positions}
+                return admission.renew(reader_of(again, call.cluster_id), read)
 
             watch = self._callers.watch(call.caller, holds)
             stream = Stream(call, question, reading, form, watch=watch)
@@ -163,11 +165,6 @@ class Reads:
                 self._streams.discard(stream)
         finally:
             reading.close()
-
-
-def readable(call: Call, caller: Caller) -> Names:
-    """Return the topics of the call's cluster whose records a caller may read."""
-    return caller.rights.names(Operation.READ_PAYLOADS, cluster=call.cluster_id, kind=Kind.TOPIC)
 
 
 class Room:

@@ -8,20 +8,24 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from gateway.access.grants import names_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.producer import Producer
+from gateway.kafka.readers.admission import admit
 from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.readers.values import End, Gap, GapReason, Limits, News
 from gateway.kafka.values import NewRecord, NewTopic, Place, Position, PositionKind, Record
 from tests.fakes.broker_thread import BesideBroker, broker_beside
+from tests.fakes.readers import FakeReader, Refused
 
 pytestmark = pytest.mark.slow
 
 BEGINNING = Position(kind=PositionKind.BEGINNING)
 END = Position(kind=PositionKind.END)
+ADMITTED = admit(FakeReader(), ())
 RECORDS = 50
 # Records of now, so that no retention takes them.
 NOW_MS = time.time_ns() // 1_000_000
@@ -98,7 +102,7 @@ ORDERS = Place(topic="orders", partition=0)
 
 def test_a_reader_gets_every_record_from_where_it_begins(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
-        reading = await readers.open({ORDERS: offset(10)})
+        reading = await readers.open(ADMITTED, {ORDERS: offset(10)})
         news = await take(reading, RECORDS - 10, at_once=7)
         assert offsets(news) == list(range(10, RECORDS))
         assert reading.positions == {ORDERS: RECORDS}
@@ -108,9 +112,20 @@ def test_a_reader_gets_every_record_from_where_it_begins(broker: BesideBroker) -
     run(broker, read)
 
 
+def test_topic_without_a_right_is_refused(broker: BesideBroker) -> None:
+    async def read(readers: Readers) -> None:
+        admission = admit(FakeReader(names=lambda: names_of(["payments"])), ())
+        with pytest.raises(Refused, match="orders"):
+            await readers.open(admission, {ORDERS: BEGINNING})
+
+    run(broker, read)
+
+
 def test_a_reader_begins_at_a_time(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
-        reading = await readers.open({ORDERS: Position(kind=PositionKind.TIME, value=NOW_MS + 20)})
+        reading = await readers.open(
+            ADMITTED, {ORDERS: Position(kind=PositionKind.TIME, value=NOW_MS + 20)}
+        )
         assert offsets(await take(reading, 1)) == [20]
 
     run(broker, read)
@@ -119,7 +134,7 @@ def test_a_reader_begins_at_a_time(broker: BesideBroker) -> None:
 def test_partitions_take_turns(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
         places = [Place(topic="orders", partition=index) for index in range(3)]
-        reading = await readers.open(dict.fromkeys(places, BEGINNING))
+        reading = await readers.open(ADMITTED, dict.fromkeys(places, BEGINNING))
         news = await take(reading, 3 * RECORDS, at_once=10)
         for place in places:
             own = [
@@ -134,7 +149,7 @@ def test_what_is_written_later_reaches_all_who_wait(broker: BesideBroker) -> Non
     place = make(broker, "later")
 
     async def read(readers: Readers) -> None:
-        readings = [await readers.open({place: END}) for _ in range(20)]
+        readings = [await readers.open(ADMITTED, {place: END}) for _ in range(20)]
         waiting = [asyncio.create_task(take(reading, 3)) for reading in readings]
         await asyncio.to_thread(write, broker, "later", range(3))
         for task in waiting:
@@ -152,7 +167,7 @@ def test_readers_at_many_places_of_a_partition_all_get_everything(broker: Beside
 
     async def read(readers: Readers) -> None:
         starts = [0, 900, 17, 500, 0, 999, 300]
-        readings = [await readers.open({place: offset(start)}) for start in starts]
+        readings = [await readers.open(ADMITTED, {place: offset(start)}) for start in starts]
         tasks = [
             asyncio.create_task(take(reading, 1_000 - start, at_once=31))
             for start, reading in zip(starts, readings, strict=True)
@@ -173,8 +188,8 @@ def test_a_reader_that_stands_still_loses_nothing_to_one_that_is_fast(
     )
 
     async def read(readers: Readers) -> None:
-        still = [await readers.open({place: BEGINNING}) for _ in range(5)]
-        fast = await readers.open({place: BEGINNING})
+        still = [await readers.open(ADMITTED, {place: BEGINNING}) for _ in range(5)]
+        fast = await readers.open(ADMITTED, {place: BEGINNING})
         begun = [await take(reading, 3) for reading in still]
         assert offsets(await take(fast, 400)) == list(range(400))
         for reading, news in zip(still, begun, strict=True):
@@ -186,7 +201,7 @@ def test_a_reader_that_stands_still_loses_nothing_to_one_that_is_fast(
 
 def test_an_offset_that_was_never_there_is_told_as_a_gap(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
-        reading = await readers.open({ORDERS: offset(10**12)})
+        reading = await readers.open(ADMITTED, {ORDERS: offset(10**12)})
         [gap] = await take(reading, 1)
         assert gap == Gap(place=ORDERS, start=10**12, next=RECORDS, reason=GapReason.CUT)
         assert reading.positions == {ORDERS: RECORDS}
@@ -198,7 +213,7 @@ def test_a_topic_that_is_not_there_is_refused(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
         for place in [Place(topic="nowhere", partition=0), Place(topic="orders", partition=7)]:
             with pytest.raises(KafkaFailure) as caught:
-                await readers.open({place: BEGINNING})
+                await readers.open(ADMITTED, {place: BEGINNING})
             assert caught.value.name == "UNKNOWN_TOPIC_OR_PARTITION"
 
     run(broker, read)
@@ -209,8 +224,8 @@ def test_a_topic_that_is_deleted_ends_its_readers(broker: BesideBroker) -> None:
     write(broker, "short", range(3))
 
     async def read(readers: Readers) -> None:
-        reading = await readers.open({place: BEGINNING})
-        behind = await readers.open({place: BEGINNING})
+        reading = await readers.open(ADMITTED, {place: BEGINNING})
+        behind = await readers.open(ADMITTED, {place: BEGINNING})
         assert offsets(await take(reading, 3)) == [0, 1, 2]
         await asyncio.to_thread(Admin(Connection(bootstrap=broker.bootstrap)).delete, ["short"])
         [end] = await take(reading, 1)
@@ -230,7 +245,7 @@ def test_what_a_log_has_deleted_is_told_as_a_gap(broker: BesideBroker) -> None:
 
     async def read(readers: Readers) -> None:
         await asyncio.to_thread(delete_before, broker, place, 20)
-        reading = await readers.open({place: offset(3)})
+        reading = await readers.open(ADMITTED, {place: offset(3)})
         gap, record = await take(reading, 2)
         assert gap == Gap(place=place, start=3, next=20, reason=GapReason.DELETED)
         assert offsets([record]) == [20]
@@ -248,9 +263,9 @@ def test_what_a_log_deletes_before_a_reader_comes_there_is_told_as_a_gap(
     )
 
     async def read(readers: Readers) -> None:
-        slow = await readers.open({place: BEGINNING})
+        slow = await readers.open(ADMITTED, {place: BEGINNING})
         assert offsets(await take(slow, 1)) == [0]
-        fast = await readers.open({place: BEGINNING})
+        fast = await readers.open(ADMITTED, {place: BEGINNING})
         await take(fast, 400)
         await asyncio.to_thread(delete_before, broker, place, 300)
         news = await take(slow, 101)
@@ -277,8 +292,8 @@ def test_a_slow_reader_of_a_fast_topic_costs_the_same_all_the_time(broker: Besid
     limits = Limits()
 
     async def read(readers: Readers) -> None:
-        slow = await readers.open({place: BEGINNING})
-        keeps_up = await readers.open({place: BEGINNING})
+        slow = await readers.open(ADMITTED, {place: BEGINNING})
+        keeps_up = await readers.open(ADMITTED, {place: BEGINNING})
         seen: list[int] = []
         for begin in range(0, 50_000, 5_000):
             numbers = range(begin, begin + 5_000)
@@ -296,14 +311,14 @@ def test_a_slow_reader_of_a_fast_topic_costs_the_same_all_the_time(broker: Besid
 
 def test_readers_are_counted(broker: BesideBroker) -> None:
     async def read(readers: Readers) -> None:
-        first = await readers.open({ORDERS: END})
-        await readers.open({ORDERS: END})
+        first = await readers.open(ADMITTED, {ORDERS: END})
+        await readers.open(ADMITTED, {ORDERS: END})
         with pytest.raises(TooManyReadings, match="2 places"):
-            await readers.open({ORDERS: END})
+            await readers.open(ADMITTED, {ORDERS: END})
         first.close()
-        await readers.open({ORDERS: END})
+        await readers.open(ADMITTED, {ORDERS: END})
         readers.drain()
         with pytest.raises(TooManyReadings, match="about to end"):
-            await readers.open({ORDERS: END})
+            await readers.open(ADMITTED, {ORDERS: END})
 
     run(broker, read, limits=Limits(max_cursors=2))

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.access.grants import Names, names_of
+from gateway.access.grants import EVERYTHING, names_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.producer import Producer
 from gateway.kafka.readers import engine
-from gateway.kafka.readers.engine import BEGINNING, Readers, TooManyReadings
-from gateway.kafka.readers.following import MAX_MATCHED, All, Follow, Follower, without_internal
+from gateway.kafka.readers.admission import admit
+from gateway.kafka.readers.engine import Readers, TooManyReadings
+from gateway.kafka.readers.following import MAX_MATCHED, Follow, Follower, without_internal
 from gateway.kafka.readers.reading import Reading
 from gateway.kafka.readers.values import End, Limits, News
 from gateway.kafka.topic_pattern import TopicPattern
-from gateway.kafka.values import NewRecord, NewTopic, Partition, Place, Record, Topic
+from gateway.kafka.values import BEGINNING, NewRecord, NewTopic, Partition, Place, Record, Topic
 from tests.fakes.broker_thread import BesideBroker, broker_beside
+from tests.fakes.readers import FakeReader
 
 # A look is due at once, and nothing is believed that was asked for before.
 SOON_S = 0.05
@@ -62,9 +64,10 @@ class Site:
 
         await asyncio.to_thread(work)
 
-    async def follow(self, follow: Follow) -> Reading:
+    async def follow(self, follow: Follow, reader: FakeReader | None = None) -> Reading:
+        admission = admit(reader or FakeReader(), follow.topics)
         if follow.pattern is not None:
-            found = await self.readers.matching(follow.pattern, follow.readable())
+            found = await self.readers.matching(follow.pattern, admission.readable)
         else:
             found = await self.readers.partitions(follow.topics)
         starts = {
@@ -72,7 +75,7 @@ class Site:
             for topic, indexes in found.items()
             for index in indexes
         }
-        return await self.readers.open(starts, follow=follow)
+        return await self.readers.open(admission, starts, follow=follow)
 
 
 def run(
@@ -109,8 +112,8 @@ def told(news: Sequence[News]) -> list[tuple[str, str, int]]:
     ]
 
 
-def pattern(text: str, readable: Callable[[], All | Names] = All, most: int = 1_000) -> Follow:
-    return Follow(pattern=TopicPattern(text), readable=readable, reserve=lambda _places: most)
+def pattern(text: str, most: int = 1_000) -> Follow:
+    return Follow(pattern=TopicPattern(text), reserve=lambda _places: most)
 
 
 @pytest.mark.slow
@@ -157,7 +160,7 @@ def test_a_pattern_means_only_what_may_be_read_at_the_moment(broker: BesideBroke
 
     async def work(site: Site) -> None:
         await site.make("asia-b", "asia-a1")
-        reading = await site.follow(pattern("asia-.*", lambda: rights[-1]))
+        reading = await site.follow(pattern("asia-.*"), FakeReader(names=lambda: rights[-1]))
         assert [place.topic for place in reading.positions] == ["asia-a1"]
         rights.append(names_of(["asia-*"]))
         assert told(await take(reading, 1)) == [("Begin", "asia-b", 0)]
@@ -221,9 +224,11 @@ def test_a_reader_is_moved_in_some_partitions_and_goes_on_in_the_others(
         await site.widen("moved", 2)
         for place in (first, second):
             await site.write(place, range(5))
-        reading = await site.readers.open({first: BEGINNING, second: BEGINNING})
+        reading = await site.readers.open(
+            admit(FakeReader(), ()), {first: BEGINNING, second: BEGINNING}
+        )
         await take(reading, 10)
-        await site.readers.move(reading, {second: engine.BEGINNING})
+        await site.readers.move(reading, {second: BEGINNING})
         assert reading.positions == {first: 5, second: 0}
         await site.write(first, range(1))
         news = await take(reading, 6)
@@ -236,7 +241,8 @@ def test_a_reader_is_moved_in_some_partitions_and_goes_on_in_the_others(
 
 
 def follower(follow: Follow) -> Follower:
-    return Follower(Reading(closed=lambda _reading, _places: None), follow)
+    reading = Reading(closed=lambda _reading, _places: None)
+    return Follower(reading, follow, admit(FakeReader(), ()))
 
 
 def topic(name: str, partitions: int, topic_id: str = "1") -> Topic:
@@ -253,7 +259,7 @@ def topic(name: str, partitions: int, topic_id: str = "1") -> Topic:
 def test_a_pattern_means_no_topic_of_kafkas_own_and_a_thousand_at_most() -> None:
     assert without_internal(["__consumer_offsets", "a"]) == {"a"}
     one = follower(pattern(".*"))
-    one.match(frozenset(f"t{number:05}" for number in range(MAX_MATCHED + 5)), All())
+    one.match(frozenset(f"t{number:05}" for number in range(MAX_MATCHED + 5)), EVERYTHING)
     assert len(one.topics) == MAX_MATCHED
 
 
@@ -337,14 +343,12 @@ def test_a_wide_topic_is_told_in_pieces_that_fit(
 @pytest.mark.slow
 def test_nobody_takes_the_patterns_of_others(broker: BesideBroker) -> None:
     async def work(site: Site) -> None:
-        def of(owner: str) -> Follow:
-            return Follow(pattern=TopicPattern("own-.*"), owner=owner)
-
-        first = await site.follow(of("token:a"))
+        one, other = FakeReader(key="token:a"), FakeReader(key="token:b")
+        first = await site.follow(pattern("own-.*"), one)
         with pytest.raises(TooManyReadings, match="1 readers of token:a"):
-            await site.follow(of("token:a"))
-        await site.follow(of("token:b"))
+            await site.follow(pattern("own-.*"), one)
+        await site.follow(pattern("own-.*"), other)
         first.close()
-        await site.follow(of("token:a"))
+        await site.follow(pattern("own-.*"), one)
 
     run(broker, work, Limits(max_patterns_each=1))
