@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
@@ -28,14 +29,19 @@ from console.events.arrivals import Arrivals, Asker, Receive, Refused, Scope, Se
 from console.events.endpoint import CUT_SECONDS
 from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
 from console.messages import files, streams
-from console.messages.jobs import Job, Means, Refusal, Visitor
+from console.messages.jobs import Job, Means, Refusal, Run, Visitor
 from console.messages.lines import done_line
-from console.messages.pipe import Pipe, Stopped
 from console.messages.question import BadQuestion, Query
 from console.preferences import preferences_of
+from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Resource, decide
 from gateway.access.operations import Kind, Operation
+from gateway.access.record_reader import RecordReader
 from gateway.addresses import client_address
+from gateway.kafka.readers.admission import Admission, admit
+from gateway.kafka.readers.pipe import Pipe, Stopped
+
+T = TypeVar("T")
 
 log: Final = logging.getLogger(__name__)
 STREAM: Final = "/messages/stream"
@@ -51,16 +57,16 @@ LAST_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path: the operations that it needs on the topic, and the factory of its job."""
+    """A path: what it needs beside the right to read, and the factory of its job."""
 
     needs: tuple[Operation, ...]
     job: Callable[[Means, Query, tzinfo, Visitor], Job]
 
 
 ROUTES: Final[Mapping[str, Route]] = {
-    STREAM: Route(needs=(Operation.READ_PAYLOADS,), job=streams.stream),
-    EXPORT: Route(needs=(Operation.READ_PAYLOADS, Operation.EXPORT), job=files.export),
-    RECORD: Route(needs=(Operation.READ_PAYLOADS, Operation.EXPORT), job=files.part),
+    STREAM: Route(needs=(), job=streams.stream),
+    EXPORT: Route(needs=(Operation.EXPORT,), job=files.export),
+    RECORD: Route(needs=(Operation.EXPORT,), job=files.part),
 }
 
 
@@ -86,7 +92,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            owner, job = await self._admitted(scope)
+            owner, job, admission = await self._admitted(scope)
             stream = self._opened(owner)
         except Refused as refused:
             await refuse(send, refused.status, str(refused), "")
@@ -99,14 +105,14 @@ class Endpoint:
         else:
             self._asker.begin()
             try:
-                await self._serve(stream, job, receive, send)
+                await self._serve(stream, job, admission, receive, send)
             finally:
                 self._open[owner.user_id] -= 1
                 self._hub.close(stream)
                 self._asker.end()
 
-    async def _admitted(self, scope: Scope) -> tuple[Owner, Job]:
-        """Return the user and the job. Raises for a missing right or an invalid query."""
+    async def _admitted(self, scope: Scope) -> tuple[Owner, Job, Admission]:
+        """Return the user and the admitted job. Raises for a missing right or an invalid query."""
         if scope["method"] != "GET":
             raise Refused(405, f"{scope['method']} is not answered here; use GET")
         route = ROUTES[scope["path"]]
@@ -119,12 +125,13 @@ class Endpoint:
             user_id=owner.user_id, address=client_address(peer, forwarded, settings.TRUSTED_PROXIES)
         )
         job = route.job(self._means, query, preferences_of(request).zone, visitor)
+        admission = admit(_reader_of(owner, job.cluster), [job.topic])
         for operation in route.needs:
             resource = Resource(kind=Kind.TOPIC, cluster=job.cluster, name=job.topic)
             decision = decide(owner.rights, operation, resource)
             if not decision.is_allowed:
                 raise Refused(403, decision.reason)
-        return owner, job
+        return owner, job, admission
 
     def _opened(self, owner: Owner) -> Stream:
         """Take a place; the hub ends the returned stream with the session, and with the process."""
@@ -136,9 +143,11 @@ class Endpoint:
         self._open[owner.user_id] += 1
         return stream
 
-    async def _serve(self, stream: Stream, job: Job, receive: Receive, send: Send) -> None:
-        pipe = Pipe()
-        work = asyncio.get_running_loop().run_in_executor(self._threads, _run, job, pipe)
+    async def _serve(
+        self, stream: Stream, job: Job, admission: Admission, receive: Receive, send: Send
+    ) -> None:
+        run = Run(admission=admission, pipe=Pipe(), in_thread=self._in_thread)
+        pipe, work = run.pipe, asyncio.ensure_future(_work(job, run))
         watchers = [
             asyncio.create_task(_stop_when_left(pipe, receive)),
             asyncio.create_task(_stop_when_ended(pipe, stream)),
@@ -151,8 +160,11 @@ class Endpoint:
             pipe.stop("the stream has ended")
             for watcher in watchers:
                 watcher.cancel()
-            # The thread notices within the tick of its reader; only then is its place free.
+            # It notices within the tick of its reader; only then is its place free.
             await asyncio.wait([work], timeout=LAST_SECONDS)
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     async def _forward(
         self, job: Job, pipe: Pipe, work: "asyncio.Future[Refusal | None]", send: Send
@@ -172,10 +184,15 @@ class Endpoint:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _run(job: Job, pipe: Pipe) -> Refusal | None:
-    """Run a job in its own thread."""
+def _reader_of(owner: Owner, cluster_id: str) -> RecordReader[Refused]:
+    caller = Caller(kind=CallerKind.SESSION, name=str(owner.user_id), rights=owner.rights)
+    return RecordReader(caller=caller, cluster_id=cluster_id, error=partial(Refused, 403))
+
+
+async def _work(job: Job, run: Run) -> Refusal | None:
+    """Do a job; its output ends with it."""
     try:
-        job.work(pipe)
+        await job.work(run)
     except Refusal as refusal:
         return refusal
     except Stopped:
@@ -183,9 +200,9 @@ def _run(job: Job, pipe: Pipe) -> Refusal | None:
     except Exception:
         # An unexpected error must not look like an end: report it to the browser, and log it.
         log.exception("messages.job_failed topic=%r", job.topic)
-        pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
+        run.pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
     finally:
-        pipe.finish()
+        run.pipe.finish()
     return None
 
 
@@ -204,6 +221,6 @@ async def refuse(
     send: Send, status: int, message: str, next_step: str, *, position: int | None = None
 ) -> None:
     """Answer with an object that says what was wrong and what to do next."""
-    told = {"message": message, "next_step": next_step, "position": position}
+    refusal = {"message": message, "next_step": next_step, "position": position}
     await send(head(status, b"application/json"))
-    await send({"type": "http.response.body", "body": json.dumps(told).encode()})
+    await send({"type": "http.response.body", "body": json.dumps(refusal).encode()})

@@ -15,8 +15,9 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from console.messages.forms import Shown, show
-from console.messages.lines import Forms, Sizes, encoded
+from console.messages.lines import Forms, encoded
 from console.spreadsheets import as_text, cell
+from gateway.kafka.readers.hits import Sizes
 from gateway.kafka.values import Header, Record
 
 # No record is longer, so nothing is cut.
@@ -167,4 +168,4 @@ FILES: Final[Mapping[FileForm, FileKind]] = {
 }
 # Notes at the end of a file besides its records; of more, the last ones are kept.
 MAX_NOTES: Final = 1_000
-TOLD: Final = frozenset({"error", "gap", "done"})
+NOTED: Final = frozenset({"error", "gap", "done"})

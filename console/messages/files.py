@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from django.db import connections
 
-from console.messages.browse import Bounds, Page
-from console.messages.export import FILES, MAX_NOTES, TOLD, FileForm, Rows, forms_of
+from console.messages.browse import send_page
+from console.messages.export import FILES, MAX_NOTES, NOTED, FileForm, Rows, forms_of
 from console.messages.filter_language import Filter, filter_of
-from console.messages.jobs import Job, Means, Refusal, Visitor
+from console.messages.jobs import Job, Means, Refusal, Run, Visitor, in_one_thread
 from console.messages.lines import Forms
 from console.messages.opening import Order
-from console.messages.pipe import Pipe, Stopped
 from console.messages.question import (
     MAX_EXPORTED,
     BadQuestion,
@@ -27,9 +26,12 @@ from console.messages.question import (
     part_of,
     question_of,
 )
-from console.messages.search import MOST_SHOWN_BYTES, Search
+from console.messages.search import send_hits
 from gateway.access import audit, selectors
 from gateway.kafka.errors import KafkaFailure, Kind
+from gateway.kafka.readers.hits import MOST_SHOWN_BYTES
+from gateway.kafka.readers.pages import Bounds
+from gateway.kafka.readers.pipe import Stopped
 from gateway.kafka.values import Record, Span
 
 BYTES: Final = b"application/octet-stream"
@@ -53,7 +55,7 @@ def export(means: Means, query: Query, zone: tzinfo, visitor: Visitor) -> Job:
         cluster=question.cluster,
         topic=question.topic,
         content_type=FILES[form].content_type,
-        work=partial(_export, means, question, wanted, rows, visitor),
+        work=in_one_thread(partial(_export, means, question, wanted, rows, visitor)),
         headers=(_attachment(f"{question.topic}.{form.value}"),),
     )
 
@@ -64,33 +66,34 @@ def _export(
     wanted: Filter | None,
     rows: Rows,
     visitor: Visitor,
-    pipe: Pipe,
+    run: Run,
 ) -> None:
     kind, notes = FILES[rows.form], deque[Mapping[str, Any]](maxlen=MAX_NOTES)
 
     def hear(line: bytes) -> None:
-        told = json.loads(line)
-        if told["type"] in TOLD:
-            notes.append(told)
+        note = json.loads(line)
+        if note["type"] in NOTED:
+            notes.append(note)
 
-    order = means.order(question, pipe, hears=hear)
-    _tell_audit("records.exported", visitor, question, form=rows.form.value)
+    order = means.order(run, question, hears=hear)
+    _record_in_audit("records.exported", visitor, question, form=rows.form.value)
     if kind.first:
-        pipe.put(kind.first)
+        run.pipe.put(kind.first)
     try:
-        _reader(means, order, wanted, rows).run()
+        _send(means, order, wanted, rows)
     except KafkaFailure as failed:
         notes.append({"type": "done", "verdict": "failed", "sentence": f"failed: {failed}"})
     except Stopped as stopped:
         notes.append({"type": "done", "verdict": "stopped", "sentence": f"stopped: {stopped}"})
     for note in notes:
-        pipe.put_last(kind.last(note))
+        run.pipe.put_last(kind.last(note))
 
 
-def _reader(means: Means, order: Order, wanted: Filter | None, rows: Rows) -> Page | Search:
+def _send(means: Means, order: Order, wanted: Filter | None, rows: Rows) -> None:
     if wanted is None:
-        return Page(order, write=rows.line, bounds=FILE)
-    return Search(
+        send_page(order, write=rows.line, bounds=FILE)
+        return
+    send_hits(
         order,
         wanted=wanted,
         ask=means.ask,
@@ -107,20 +110,20 @@ def part(means: Means, query: Query, _zone: tzinfo, visitor: Visitor) -> Job:
         cluster=wanted.cluster,
         topic=wanted.topic,
         content_type=BYTES,
-        work=partial(_part, means, wanted, visitor),
+        work=in_one_thread(partial(_part, means, wanted, visitor)),
         headers=(_attachment(f"{wanted.topic}-{wanted.partition}-{wanted.offset}-{kind}.bin"),),
     )
 
 
-def _part(means: Means, wanted: Part, visitor: Visitor, pipe: Pipe) -> None:
+def _part(means: Means, wanted: Part, visitor: Visitor, run: Run) -> None:
     question = Question(
         cluster=wanted.cluster, topic=wanted.topic, partitions=(wanted.partition,), limit=1
     )
-    order = means.order(question, pipe)
+    order = means.order(run, question)
     for reason in order.places.dark.values():
         raise Refusal(503, reason, "start the broker, and try again")
     place = f"{wanted.partition}:{wanted.offset}"
-    _tell_audit("record.downloaded", visitor, question, place=place, part=wanted.name)
+    _record_in_audit("record.downloaded", visitor, question, place=place, part=wanted.name)
     try:
         content = _content(order, wanted)
     except KafkaFailure as failed:
@@ -128,12 +131,12 @@ def _part(means: Means, wanted: Part, visitor: Visitor, pipe: Pipe) -> None:
         raise Refusal(status, failed.message, failed.next_step) from None
     view = memoryview(content)
     for start in range(0, len(view), PIECE_BYTES):
-        pipe.put(bytes(view[start : start + PIECE_BYTES]))
+        run.pipe.put(bytes(view[start : start + PIECE_BYTES]))
 
 
 def _content(order: Order, wanted: Part) -> bytes:
     span = Span(partition=wanted.partition, start=wanted.offset, end=wanted.offset + 1)
-    with order.source.reading([span], stops_at_end=True) as reader:
+    with order.source.reading([span]) as reader:
         for batch in reader.batches():
             order.pipe.check()
             for record in batch:
@@ -167,7 +170,7 @@ def _attachment(name: str) -> tuple[bytes, bytes]:
     return b"content-disposition", f'attachment; filename="{safe}"'.encode()
 
 
-def _tell_audit(event: str, visitor: Visitor, question: Question, **details: str) -> None:
+def _record_in_audit(event: str, visitor: Visitor, question: Question, **details: str) -> None:
     """Audit who downloads records, before the first one is sent."""
     try:
         name = selectors.user_name(visitor.user_id)

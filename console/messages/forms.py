@@ -231,7 +231,7 @@ DECODERS: Final[Mapping[Form, Callable[[bytes, int], Shown]]] = {
 }
 
 
-def told(shown: Shown) -> dict[str, Any]:
+def fields_of(shown: Shown) -> dict[str, Any]:
     """Return the fields of a shown part in a line of the stream."""
     return {
         "kind": shown.kind,

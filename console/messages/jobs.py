@@ -1,9 +1,11 @@
-"""Defines the work of a thread for one request, and its dependencies: places, sources, brokers."""
+"""Defines the work for one request, and its dependencies: places, sources, brokers."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
 
 from django.conf import settings
 
@@ -11,12 +13,17 @@ from brokers.cluster.image import Broker
 from brokers.inspection.client import Inspection, InspectionFailed
 from brokers.key_files import KeyFile
 from console.messages.opening import Order
-from console.messages.pipe import Pipe
 from console.messages.places import NoSuchTopic, Places, places_of
 from console.messages.question import BadQuestion, Question
-from console.messages.search import Ask
-from console.messages.slots import Slots
-from console.messages.source import KafkaSource, Source
+from console.messages.sources import Engines, source_of
+from console.messages.tail import Readers
+from gateway.kafka.readers.admission import Admission
+from gateway.kafka.readers.hits import Ask
+from gateway.kafka.readers.pipe import Pipe
+from gateway.kafka.readers.ranges import Source
+from gateway.kafka.readers.slots import Slots
+
+T = TypeVar("T")
 
 FIND_TOPIC: Final = "open the list of topics, and choose one"
 
@@ -39,6 +46,24 @@ class Visitor:
     address: str
 
 
+class InThread(Protocol):
+    """Runs a function in one of the threads of the streams."""
+
+    def __call__(self, function: Callable[[], T]) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One admitted request: where its answer goes, and the threads that it may use."""
+
+    admission: Admission
+    pipe: Pipe
+    in_thread: InThread
+
+
+Work = Callable[[Run], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One parsed request. `work` may raise Refusal before its first piece."""
@@ -46,8 +71,17 @@ class Job:
     cluster: str
     topic: str
     content_type: bytes
-    work: Callable[[Pipe], None]
+    work: Work
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def in_one_thread(function: Callable[[Run], None]) -> Work:
+    """Return work that is done in a thread from beginning to end."""
+
+    async def work(run: Run) -> None:
+        await run.in_thread(partial(function, run))
+
+    return work
 
 
 class AskBroker:
@@ -75,12 +109,15 @@ class Means:
     """The dependencies of jobs, which tests replace."""
 
     places_of: Callable[[Question], Places] = places_of
-    source_of: Callable[[Places], Source] = KafkaSource
+    source_of: Callable[[Admission, Places], Source] = source_of
+    readers_of: Callable[[Places], AbstractAsyncContextManager[Readers]] = field(
+        default_factory=lambda: Engines().of
+    )
     ask: Ask = field(default_factory=AskBroker)
     slots: Slots = field(default_factory=Slots)
 
     def order(
-        self, question: Question, pipe: Pipe, *, hears: Callable[[bytes], None] | None = None
+        self, run: Run, question: Question, *, hears: Callable[[bytes], None] | None = None
     ) -> Order:
         """Locate the records. Raises Refusal if they do not exist."""
         try:
@@ -90,9 +127,10 @@ class Means:
         except BadQuestion as bad:
             raise Refusal(400, bad.message, bad.next_step) from None
         return Order(
+            admission=run.admission,
             question=question,
             places=places,
-            source=self.source_of(places),
-            pipe=pipe,
+            source=self.source_of(run.admission, places),
+            pipe=run.pipe,
             hears=hears,
         )

@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Final
 
-from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, show, told
+from console.messages.forms import MAX_SHOWN, MAX_SHOWN_HEADER, Form, Shown, fields_of, show
 from console.messages.group_records import shown_key, shown_value
+from gateway.kafka.readers.hits import Sizes
+from gateway.kafka.readers.progress import Progress
+from gateway.kafka.readers.values import Gap, GapReason, content_size
 from gateway.kafka.values import Header, Record, TimestampKind
 
 # Headers of a record in a list; further ones are counted.
@@ -24,7 +27,7 @@ UNREAD_HEADERS: Final = {
     "name": "(not UTF-8)",
     # No header of the record, so the page must not copy it.
     "is_unread": True,
-    "value": told(
+    "value": fields_of(
         Shown(
             kind="null",
             note="the name of a header is not UTF-8, so a consumer reads none of them;"
@@ -33,15 +36,6 @@ UNREAD_HEADERS: Final = {
     ),
 }
 STAMPS: Final = {TimestampKind.CREATE_TIME: "create", TimestampKind.LOG_APPEND_TIME: "append"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
-    """The sizes of a record's parts before a broker cut it."""
-
-    key: int
-    value: int
-    headers: int  # the number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +65,7 @@ class Forms:
         """Return a record as a line; `sizes` are those of a record that was cut by a broker."""
         key, value = self.shown(record)
         headers = list(takewhile(_has_short_name, record.headers[:MAX_HEADERS]))
-        header_count, size = len(record.headers), size_of(record)
+        header_count, size = len(record.headers), content_size(record)
         if sizes is not None:
             key, value = _before_cut(key, sizes.key), _before_cut(value, sizes.value)
             header_count = sizes.headers
@@ -83,11 +77,11 @@ class Forms:
                 "offset": str(record.offset),
                 "timestamp_ms": None if record.timestamp_ms is None else str(record.timestamp_ms),
                 "timestamp_type": STAMPS[record.timestamp_kind] if record.timestamp_kind else None,
-                "key": told(key),
-                "value": told(value),
+                "key": fields_of(key),
+                "value": fields_of(value),
                 "headers": [UNREAD_HEADERS] * record.has_unread_headers
                 + [
-                    {"name": name, "value": told(show(content, most=MAX_SHOWN_HEADER))}
+                    {"name": name, "value": fields_of(show(content, most=MAX_SHOWN_HEADER))}
                     for name, content in headers
                 ],
                 "more_headers": header_count - len(headers),
@@ -108,12 +102,6 @@ def encoded(line: Mapping[str, Any]) -> bytes:
 
 def _before_cut(shown: Shown, size: int) -> Shown:
     return shown if shown.size == size else replace(shown, size=size, is_cut=True)
-
-
-def size_of(record: Record) -> int:
-    """Return the bytes of key, value and headers together."""
-    headers = sum(len(name.encode()) + len(content or b"") for name, content in record.headers)
-    return len(record.key or b"") + len(record.value or b"") + headers
 
 
 def error_line(message: str, next_step: str, *, partition: int | None = None) -> bytes:
@@ -141,3 +129,29 @@ def gap_line(
 
 def done_line(verdict: str, sentence: str, next_page: Mapping[str, str] | None) -> bytes:
     return encoded({"type": "done", "verdict": verdict, "sentence": sentence, "next": next_page})
+
+
+def gap_news_line(gap: Gap) -> bytes:
+    """Return a gap that a reading has reported."""
+    first, behind = sorted([gap.start, gap.next])
+    goes_on = gap.next if gap.reason is GapReason.CUT else None
+    return gap_line(gap.place.partition, first, behind, gap.reason.value, goes_on=goes_on)
+
+
+def progress_line(progress: Progress, *, is_search: bool = False) -> bytes:
+    rows = progress.rows.values()
+    return encoded(
+        {
+            "type": "progress",
+            "partitions": [
+                [row.partition, str(row.position), str(row.end), row.records, row.size]
+                for row in rows
+                if row.has_moved()
+            ],
+            "waiting": {row.partition: row.waits for row in rows if row.waits},
+            "percent": progress.share if is_search else None,
+            "records": progress.records,
+            "hits": progress.hits,
+            "ms": round(progress.seconds() * 1000),
+        }
+    )

@@ -1,22 +1,23 @@
 """Prepares a stream: its partitions and their offset ranges, and a plan in words."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
-from console.messages.lines import encoded, error_line, gap_line
-from console.messages.pipe import Pipe
+from console.messages.lines import encoded, error_line, gap_line, progress_line
 from console.messages.places import Places
 from console.messages.question import Mode, Question
-from console.messages.source import Source
-
-CUT: Final = "the log ends before the last position: it was truncated, or the topic was recreated"
+from gateway.kafka.readers.admission import Admission
+from gateway.kafka.readers.pipe import Pipe
+from gateway.kafka.readers.progress import Progress
+from gateway.kafka.readers.ranges import Range, Source
+from gateway.kafka.readers.values import GapReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A question, the location of its records, their source, and the destination."""
 
+    admission: Admission
     question: Question
     places: Places
     source: Source
@@ -24,24 +25,12 @@ class Order:
     # Receives lines that are not records; by default the browser does, between the records.
     hears: Callable[[bytes], None] | None = None
 
-    def tell(self, line: bytes) -> None:
+    def send(self, line: bytes) -> None:
         """Send a line that is not a record."""
         (self.hears or self.pipe.put)(line)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """The offsets to read from a partition, [first, end), within those that it holds."""
-
-    partition: int
-    log_start: int
-    log_end: int
-    first: int
-    end: int
-
-    def from_offset(self, offset: int) -> "Range":
-        """Return the rest of the range from an offset on."""
-        return replace(self, first=min(max(self.first, offset), self.end))
+    def report(self, progress: Progress, *, is_search: bool = False) -> None:
+        self.send(progress_line(progress, is_search=is_search))
 
 
 def ranges_of(order: Order) -> list[Range]:
@@ -85,8 +74,8 @@ def _range(
     )
 
 
-def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text: str = "") -> None:
-    order.tell(
+def send_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text: str = "") -> None:
+    order.send(
         encoded(
             {
                 "type": "start",
@@ -106,7 +95,7 @@ def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
         )
     )
     for partition, reason in sorted(order.places.dark.items()):
-        order.tell(
+        order.send(
             error_line(
                 reason,
                 "start the broker, or look at the other partitions",
@@ -115,24 +104,26 @@ def tell_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
         )
 
 
-def _tell_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
+def _send_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
     """Report what a resumed tail does not show: such a partition is followed from its end."""
     if at is None and one.log_start < one.log_end:
         reason = "it was not followed until now, and is from its end on"
-        order.tell(gap_line(one.partition, one.log_start, one.log_end, reason))
+        order.send(gap_line(one.partition, one.log_start, one.log_end, reason))
     elif at is not None and at > one.log_end:
-        order.tell(gap_line(one.partition, one.log_end, at, CUT, goes_on=one.log_end))
+        order.send(
+            gap_line(one.partition, one.log_end, at, GapReason.CUT.value, goes_on=one.log_end)
+        )
 
 
-def tell_lost(order: Order, ranges: Sequence[Range]) -> None:
+def send_lost(order: Order, ranges: Sequence[Range]) -> None:
     """Report requested offsets that no longer exist."""
     question, asked = order.question, order.question.cursor
     for one in ranges:
         if question.mode is Mode.TAIL and asked:
-            _tell_lost_of_tail(order, one, asked.get(one.partition))
+            _send_lost_of_tail(order, one, asked.get(one.partition))
         wanted = asked.get(one.partition, question.start if question.mode is Mode.OFFSET else None)
         if question.mode is not Mode.NEWEST and wanted is not None and wanted < one.log_start:
-            order.tell(
+            order.send(
                 gap_line(
                     one.partition,
                     wanted,

@@ -1,131 +1,150 @@
-"""Follows records until the browser disconnects, at its pace and without dropping any.
+"""Sends records to a browser as they arrive, at its pace and without dropping any.
 
-A browser that does not read blocks the reading thread, and thereby the client that fetches. If the
-log has deleted records meanwhile, the stream reports which, and continues after them.
+The engine that all readers of a cluster share fetches them. If the log has deleted records
+meanwhile, the stream reports which, and continues after them.
 """
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, Protocol
 
 from brokers.protocol.records.reader import Record as Found
 from brokers.search.predicate import Matches, condition_of
 from console.messages.filter_language import Filter
-from console.messages.lines import done_line, gap_line, size_of
-from console.messages.opening import CUT, Order, ranges_of, tell_lost, tell_start
-from console.messages.pipe import Stopped
+from console.messages.lines import done_line, error_line, gap_news_line, progress_line
+from console.messages.opening import Order, ranges_of, send_lost, send_start
 from console.messages.question import written_cursor
-from console.messages.tally import Row, Tally
-from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.values import Record, Span
+from gateway.kafka.errors import failure
+from gateway.kafka.readers.admission import Admission
+from gateway.kafka.readers.pipe import Pipe, Stopped
+from gateway.kafka.readers.progress import PROGRESS_SECONDS, Progress, Row
+from gateway.kafka.readers.ranges import Range
+from gateway.kafka.readers.reading import Reading
+from gateway.kafka.readers.values import End, Gap, GapReason, News, content_size
+from gateway.kafka.values import Place, Position, PositionKind, Record
 
 Write = Callable[[Record], bytes]
-OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
-# Before a tail is restarted: each has a client of its own.
-AGAIN_SECONDS: Final = 0.2
-DELETED: Final = "deleted before it was read"
-# Compaction and transactions look the same to a reader.
-NO_RECORD: Final = "no record is there: compacted, or markers of transactions"
+InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+# Formatted at a time, in a thread.
+PIECE_RECORDS: Final = 500
+PIECE_BYTES: Final = 256 * 1024
+# A tail ends if no broker answers for so long.
+AWAY_SECONDS: Final = 10.0
+
+
+class Readers(Protocol):
+    """The engine; see `gateway.kafka.readers.engine.Readers`."""
+
+    async def open(self, admission: Admission, starts: Mapping[Place, Position]) -> Reading: ...
+    def require_answers(self, within_s: float) -> None: ...
 
 
 class Tail:
-    """One stream; call `run` once, in a thread."""
+    """One stream: call `begin` in a thread, then `follow` on the event loop."""
 
     def __init__(
         self,
-        order: Order,
+        admission: Admission,
+        pipe: Pipe,
         *,
         wanted: Filter | None,
         write: Write,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._order = order
+        self._admission = admission
+        self._pipe = pipe
         self._filter = wanted
         self._write = write
         self._clock = clock
         self._next: dict[int, int] = {}
         self._matches: dict[int, Matches] = {}
-        self._tally = Tally([], clock=clock)
+        self._progress = Progress([], clock=clock)
 
-    def run(self) -> None:
-        ranges = ranges_of(self._order)
+    def begin(self, order: Order) -> None:
+        """Find the ends of the partitions, and report where the tail starts."""
+        ranges = ranges_of(order)
         self._next = {one.partition: one.first for one in ranges}
-        self._tally = Tally(
-            [
-                Row(partition=one.partition, first=one.first, end=one.end, position=one.first)
-                for one in ranges
-            ],
-            clock=self._clock,
-        )
+        self._progress = Progress([_row(one) for one in ranges], clock=self._clock)
         for one in ranges:
-            tree = True if self._filter is None else self._filter.of(one.partition)
-            if isinstance(tree, bool):
-                self._matches[one.partition] = _always if tree else _never
+            condition = True if self._filter is None else self._filter.of(one.partition)
+            if isinstance(condition, bool):
+                self._matches[one.partition] = _always if condition else _never
             else:
-                self._matches[one.partition] = condition_of(tree).matches
+                self._matches[one.partition] = condition_of(condition).matches
         count = f"{len(ranges):,} partition{'' if len(ranges) == 1 else 's'}"
         plan = f"every record that comes into {count} from now on"
         text = self._filter.text if self._filter else ""
-        tell_start(self._order, ranges, plan=plan, filter_text=text)
-        tell_lost(self._order, ranges)
+        send_start(order, ranges, plan=plan, filter_text=text)
+        send_lost(order, ranges)
+
+    async def follow(self, topic: str, readers: Readers, in_thread: InThread) -> None:
+        """Send records until the stream is stopped, or no partition can be read."""
         try:
-            while self._next:
-                self._follow()
-            self._order.tell(self._done("failed", "no partition of the topic can be read"))
+            if self._next:
+                await self._follow(topic, readers, in_thread)
+            done = self._done("failed", "no partition of the topic can be read")
+            await self._pipe.send(done)
         except Stopped as stopped:
-            self._order.pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
+            self._pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
 
-    def _follow(self) -> None:
-        """Read on from each partition's position, until an offset no longer exists."""
-        spans = [Span(partition=index, start=offset) for index, offset in self._next.items()]
+    async def _follow(self, topic: str, readers: Readers, in_thread: InThread) -> None:
+        starts = {
+            Place(topic=topic, partition=index): Position(kind=PositionKind.OFFSET, value=offset)
+            for index, offset in self._next.items()
+        }
+        reading = await readers.open(self._admission, starts)
         try:
-            with self._order.source.reading(spans, stops_at_end=False) as reader:
-                for batch in reader.batches():
-                    self._order.pipe.check()
-                    for record in batch:
-                        self._take(record)
-                    self._progress()
-        except KafkaFailure as failed:
-            if failed.name != OUT_OF_RANGE:
-                raise
-            self._find_again()
+            while not reading.is_over:
+                self._pipe.check()
+                news = await reading.take(
+                    max_records=PIECE_RECORDS, max_bytes=PIECE_BYTES, wait_s=PROGRESS_SECONDS
+                )
+                if not news:
+                    readers.require_answers(AWAY_SECONDS)
+                written = partial(self._written, news)
+                if piece := await in_thread(written) if news else written():
+                    await self._pipe.send(piece)
+                # Only now, so that a stream that ends here resumes with these.
+                self._next = {place.partition: at for place, at in reading.positions.items()}
+        finally:
+            reading.close()
 
-    def _take(self, record: Record) -> None:
-        index, offset = record.partition, record.offset
-        if offset > self._next[index]:
-            self._order.tell(gap_line(index, self._next[index], offset, NO_RECORD))
-        row = self._tally.rows[index]
+    def _written(self, news: Sequence[News]) -> bytes:
+        """Return the lines of news, and of progress if it is due."""
+        lines = []
+        for one in news:
+            if isinstance(one, Record):
+                self._count(one)
+                if self._matches[one.partition](_found(one)):
+                    lines.append(self._write(one))
+                    self._progress.hits += 1
+            elif isinstance(one, Gap):
+                lines.append(gap_news_line(one))
+                row = self._progress.rows[one.place.partition]
+                row.position = one.next
+                row.end = one.next if one.reason is GapReason.CUT else max(row.end, one.next)
+            elif isinstance(one, End):
+                step = failure(one.name, str(one.place)).next_step
+                lines.append(error_line(one.message, step, partition=one.place.partition))
+        if self._progress.is_due():
+            lines.append(progress_line(self._progress))
+        return b"".join(lines)
+
+    def _count(self, record: Record) -> None:
+        row = self._progress.rows[record.partition]
         row.records += 1
-        row.size += size_of(record)
-        if self._matches[index](_found(record)):
-            self._order.pipe.put(self._write(record))
-            self._tally.hits += 1
-        # Only now, so that a stream that ends here resumes with this record.
-        self._next[index] = row.position = offset + 1
+        row.size += content_size(record)
+        row.position = record.offset + 1
         row.end = max(row.end, row.position)
-
-    def _find_again(self) -> None:
-        """Report lost offsets, and continue at the beginning or the end of the log."""
-        # A leader that does not know its own end yet refuses repeatedly.
-        self._order.pipe.rest(AGAIN_SECONDS)
-        for index, (first, end) in self._order.source.bounds(sorted(self._next)).items():
-            at = self._next[index]
-            if at < first:
-                self._order.tell(gap_line(index, at, first, DELETED))
-            elif at > end:
-                self._order.tell(gap_line(index, end, at, CUT, goes_on=end))
-            row = self._tally.rows[index]
-            self._next[index] = row.position = min(max(at, first), end)
-            row.end = end
-
-    def _progress(self) -> None:
-        line = self._tally.due()
-        if line is not None:
-            self._order.tell(line)
 
     def _done(self, verdict: str, sentence: str) -> bytes:
         following = {"mode": "tail", "cursor": written_cursor(self._next)}
         return done_line(verdict, sentence, following if self._next else None)
+
+
+def _row(one: Range) -> Row:
+    return Row(partition=one.partition, first=one.first, end=one.end, position=one.first)
 
 
 def _found(record: Record) -> Found:

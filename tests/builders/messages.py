@@ -94,7 +94,7 @@ class FakeSource:
         }
 
     @contextmanager
-    def reading(self, spans: Sequence[Span], *, stops_at_end: bool) -> Iterator[FakeReading]:
+    def reading(self, spans: Sequence[Span]) -> Iterator[FakeReading]:
         self.read += spans
 
         def rounds() -> Iterator[list[Record]]:

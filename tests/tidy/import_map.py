@@ -168,7 +168,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Lends clients to threads.
     "gateway.kafka.pool": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
-    "gateway.kafka.readers": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
+    # Searches are asked of the brokers themselves.
+    "gateway.kafka.readers": (
+        "gateway.kafka brokers.inspection.client brokers.cluster.image",
+        "confluent_kafka concurrent asyncio threading",
+    ),
     # Who may do what, for every room that people reach by a browser or by HTTP.
     "gateway.access": ("", "django"),
     "gateway": (
@@ -338,7 +342,13 @@ DOORS: dict[str, frozenset[str]] = {
     # Whole files of a bucket, too.
     "gzip": frozenset({"brokers.protocol.records.compression", "connectors.plugins.s3.formats"}),
     "msgspec": frozenset(
-        {"brokers.cluster.link", "gateway.rest.produce", "gateway.rest.records", "gateway.ws"}
+        {
+            "brokers.cluster.link",
+            "console.messages.msgpack",
+            "gateway.rest.produce",
+            "gateway.rest.records",
+            "gateway.ws",
+        }
     ),
     # Imports by name pass this map unseen; who opens the door has a table of names.
     **dict.fromkeys(

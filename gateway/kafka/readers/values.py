@@ -76,7 +76,14 @@ class Limits:
 
 
 def size_of(news: News) -> int:
+    """Return roughly how much memory news take."""
     if isinstance(news, Record):
         headers = sum(len(name) + len(value or b"") for name, value in news.headers)
         return len(news.key or b"") + len(news.value or b"") + headers + RECORD_OVERHEAD
     return RECORD_OVERHEAD
+
+
+def content_size(record: Record) -> int:
+    """Return the bytes of key, value and headers together."""
+    headers = sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

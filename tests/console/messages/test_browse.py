@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from console.messages import browse
-from console.messages.browse import PAGE, Bounds, Page
+from console.messages.browse import send_page
 from console.messages.lines import Forms
 from console.messages.opening import Order
-from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Query, Question, Window, question_of
+from gateway.kafka.readers import pages
+from gateway.kafka.readers.admission import admit
+from gateway.kafka.readers.pages import PAGE, Bounds
+from gateway.kafka.readers.pipe import Pipe
 from tests.builders.messages import CLUSTER, NOW, FakeSource, places, record
+from tests.fakes.readers import FakeReader
 
 FORMS = Forms()
 
@@ -32,10 +35,13 @@ def lines(
     async def told() -> list[dict[str, Any]]:
         pipe = Pipe(max_bytes=2**40)
         order = Order(
-            question=asked, places=where or places(*source.partitions), source=source, pipe=pipe
+            admission=admit(FakeReader(), ["orders"]),
+            question=asked,
+            places=where or places(*source.partitions),
+            source=source,
+            pipe=pipe,
         )
-        page = Page(order, write=FORMS.line, bounds=bounds)
-        page.run()
+        send_page(order, write=FORMS.line, bounds=bounds)
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
 
@@ -107,7 +113,7 @@ def test_pages_of_the_newest_follow_each_other_without_a_gap_or_a_repeat() -> No
 def test_many_partitions_of_large_records_take_no_more_memory_than_one_page_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(browse, "MAX_KEPT_BYTES", 10_000)
+    monkeypatch.setattr(pages, "MAX_KEPT_BYTES", 10_000)
     source = FakeSource({p: [record(0, partition=p, value=b"v" * 4_000)] for p in range(20)})
     seen: list[int] = []
     asked = question()

@@ -29,7 +29,9 @@ def endpoint(
     asker: FakeAsker | None = None,
 ) -> Endpoint:
     held = source or FakeSource({0: [record(n) for n in range(5)]})
-    means = Means(places_of=lambda _: places(*held.partitions), source_of=lambda _: held)
+    means = Means(
+        places_of=lambda _: places(*held.partitions), source_of=lambda _admission, _places: held
+    )
     return Endpoint(hub or Hub(), asker or FakeAsker(owner), means)
 
 
@@ -254,7 +256,7 @@ def test_a_browser_that_never_reads_is_cut_and_its_thread_is_free() -> None:
     async def never() -> None:
         hub = Hub()
         big = FakeSource({0: [record(n, value=b"x" * 16_000) for n in range(500)]})
-        means = Means(places_of=lambda _: places(0), source_of=lambda _: big)
+        means = Means(places_of=lambda _: places(0), source_of=lambda _admission, _places: big)
         served = Endpoint(hub, FakeAsker(), means, cut_s=0.01)
         browser = stream(f"{QUERY}&limit=500")
         heads = 1

@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from console.events.hub import Hub, Owner
 from console.messages.endpoint import EXPORT, RECORD, Endpoint
 from console.messages.jobs import Means
-from console.messages.pipe import MAX_WAITING_BYTES
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Operation, Role
+from gateway.kafka.readers.pipe import MAX_WAITING_BYTES
 from tests.builders import users
 from tests.builders.messages import CLUSTER, FakeSource, places, record
 from tests.fakes.asgi_browser import Browser, FakeAsker
@@ -34,7 +34,7 @@ def asked(browser: Browser, source: FakeSource, user: User, *grants: Grant) -> B
     owner = Owner(user_id=user.pk, session_key="o", rights=rights)
     means = Means(
         places_of=lambda _: places(*source.partitions, port=1),
-        source_of=lambda _: source,
+        source_of=lambda _admission, _places: source,
         ask=SearchingBrokers(source.partitions),
     )
 
@@ -187,7 +187,7 @@ def test_a_time_that_is_no_date_is_written_as_its_number(olga: User) -> None:
 def test_a_filtered_export_holds_more_hits_than_a_broker_answers_at_a_time(
     olga: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.messages.search.MAX_HITS", 10)
+    monkeypatch.setattr("gateway.kafka.readers.hits.MAX_HITS", 10)
     source = FakeSource({0: [record(n, value=b"needle") for n in range(50)]})
 
     browser = export(source, olga, mode="oldest", limit=35, filter="needle")

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from console.messages.forms import MAX_CHECKED, MAX_SHOWN, Form, show, told
+from console.messages.forms import MAX_CHECKED, MAX_SHOWN, Form, fields_of, show
 from tests.scale import count
 
 
@@ -127,4 +127,4 @@ def test_any_bytes_are_shown_in_any_form() -> None:
     for _ in range(count(2_000, 6_000, long=200_000)):
         data = rng.choice(begins) + rng.randbytes(rng.randint(0, 40))
         for form in (Form.AUTO, Form.MSGPACK, rng.choice(list(Form))):
-            json.dumps(told(show(data, form))).encode()
+            json.dumps(fields_of(show(data, form))).encode()

@@ -5,8 +5,9 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,13 +16,15 @@ from brokers.inspection.client import InspectionFailed
 from console.messages.filter_language import filter_of
 from console.messages.lines import Forms
 from console.messages.opening import Order
-from console.messages.pipe import Pipe, Stopped
 from console.messages.places import Places
 from console.messages.question import Mode, Question
-from console.messages.search import Search
-from console.messages.slots import Slots
+from console.messages.search import send_hits
+from gateway.kafka.readers.admission import admit
+from gateway.kafka.readers.pipe import Pipe, Stopped
+from gateway.kafka.readers.slots import Slots
 from gateway.kafka.values import Record
 from tests.builders.messages import CLUSTER, NOW, FakeSource, places, record
+from tests.fakes.readers import FakeReader
 from tests.fakes.searching_brokers import SearchingBrokers
 
 FORMS = Forms()
@@ -36,17 +39,19 @@ def search_of(
     where: Places | None = None,
     slots: Slots | None = None,
     **fields: Any,
-) -> Search:
+) -> Callable[[], None]:
     asked = Question(cluster=CLUSTER, topic="orders", **{"filter": "needle", **fields})
     wanted = filter_of(asked.filter, zone=UTC, now=NOW)
     assert wanted is not None
     order = Order(
+        admission=admit(FakeReader(), ["orders"]),
         question=asked,
         places=where or places(*held, port=1),
         source=FakeSource(held),
         pipe=pipe,
     )
-    return Search(
+    return partial(
+        send_hits,
         order,
         wanted=wanted,
         ask=brokers,
@@ -60,7 +65,7 @@ def lines(
 ) -> list[dict[str, Any]]:
     async def told() -> list[dict[str, Any]]:
         pipe = Pipe(max_bytes=2**40)
-        search_of(held, brokers or SearchingBrokers(held), pipe, **fields).run()
+        search_of(held, brokers or SearchingBrokers(held), pipe, **fields)()
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
 
@@ -215,7 +220,7 @@ def test_two_partitions_of_a_broker_are_searched_at_a_time() -> None:
 
 
 def test_a_busy_broker_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.messages.search.BUSY_SECONDS", 0.001)
+    monkeypatch.setattr("gateway.kafka.readers.hits.BUSY_SECONDS", 0.001)
     held = {0: hay(10, 1)}
     busy = InspectionFailed("two searches are running", status=429)
     brokers = SearchingBrokers(held, refusals=[busy, busy])
@@ -279,7 +284,7 @@ def test_who_leaves_ends_all_searches_at_once() -> None:
 
         def run() -> None:
             try:
-                search.run()
+                search()
             except Stopped as stopped:
                 raised.append(stopped)
 
@@ -300,7 +305,7 @@ def test_who_waits_for_a_place_is_told_and_let_in_when_one_is_free() -> None:
         held = {0: hay(10, 1)}
         slots, pipe = Slots(per_broker=1), Pipe()
         search = search_of(held, SearchingBrokers(held), pipe, slots=slots, mode=Mode.OLDEST)
-        thread = threading.Thread(target=search.run)
+        thread = threading.Thread(target=search)
         told: list[dict[str, Any]] = []
         with slots.place("127.0.0.1:1", waits=lambda _: None):
             thread.start()

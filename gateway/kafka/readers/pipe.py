@@ -1,13 +1,16 @@
-"""Buffers records between the threads that read them and a browser, within a limit.
+"""Buffers formatted records between the threads or tasks that read them and a client.
 
-A thread that writes faster than the browser reads blocks in `put`; nothing is dropped.
+Who writes faster than the client reads waits for room; nothing is dropped.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
+
+from gateway.kafka.readers.progress import Progress
 
 # Some dozens of records at the length of a list. With the maximum number of open streams, these
 # take 24 MB.
@@ -24,6 +27,8 @@ class Pipe:
     def __init__(self, *, max_bytes: int = MAX_WAITING_BYTES) -> None:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
+        # For writers on the event loop.
+        self._room = asyncio.Event()
         self._change = threading.Condition()
         self._max_bytes = max_bytes
         self._waiting: list[bytes] = []
@@ -64,13 +69,26 @@ class Pipe:
             self.check()
             self._waiting.append(data)
             self._bytes += len(data)
-        self._tell()
+        self._notify()
+
+    async def send(self, data: bytes) -> None:
+        """Write from the event loop: as `put`, without blocking the loop."""
+        while True:
+            self.check()
+            with self._change:
+                if not self._bytes or self._bytes + len(data) <= self._max_bytes:
+                    self._waiting.append(data)
+                    self._bytes += len(data)
+                    break
+                self._room.clear()
+            await self._room.wait()
+        self._wake.set()
 
     def put_last(self, data: bytes) -> None:
         """Write a last line, even to a stopped stream. Does not block."""
         with self._change:
             self._waiting.append(data)
-        self._tell()
+        self._notify()
 
     def rest(self, seconds: float) -> None:
         """Sleep until the stream is stopped, which raises Stopped, or the time is over."""
@@ -82,7 +100,7 @@ class Pipe:
         """Mark the end of the output. Thread-safe."""
         with self._change:
             self._is_finished = True
-        self._tell()
+        self._notify()
 
     def stop(self, reason: str) -> None:
         """Stop all writers. Thread-safe; the first reason wins."""
@@ -92,7 +110,7 @@ class Pipe:
             self._change.notify_all()
         for one in stops:
             one()
-        self._tell()
+        self._notify()
 
     async def take(self) -> list[bytes]:
         """Wait for output and return all of it; nothing once the writers have finished."""
@@ -100,11 +118,23 @@ class Pipe:
             with self._change:
                 taken, self._waiting, self._bytes = self._waiting, [], 0
                 self._change.notify_all()
+                self._room.set()
                 if taken or self._is_finished:
                     return taken
                 self._wake.clear()
             await self._wake.wait()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake.set)
+            if self._reason:
+                self._loop.call_soon_threadsafe(self._room.set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The destination of a read: records are formatted by `write` and go into the pipe."""
+
+    pipe: Pipe
+    write: Callable[..., bytes]
+    report: Callable[[Progress], None]

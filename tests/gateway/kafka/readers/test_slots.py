@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from console.messages.slots import Slots
+from gateway.kafka.readers.slots import Slots
 
 
 class Gone(Exception):

@@ -8,25 +8,28 @@ from typing import Any
 import pytest
 
 from brokers.cluster.image import Broker
-from console.messages.browse import Page
+from console.messages.browse import send_page
 from console.messages.lines import Forms
 from console.messages.opening import Order
-from console.messages.pipe import Pipe
 from console.messages.places import Places
 from console.messages.question import Mode, Question, Window
-from console.messages.source import KafkaSource
+from console.messages.sources import source_of
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.producer import Producer
+from gateway.kafka.readers.admission import admit
+from gateway.kafka.readers.pipe import Pipe
 from gateway.kafka.values import NewRecord
 from tests.builders.messages import CLUSTER
 from tests.fakes.broker_thread import broker_beside
+from tests.fakes.readers import FakeReader
 
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 3
 RECORDS = 2000
 FORMS = Forms()
+ADMITTED = admit(FakeReader(), ["orders"])
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +66,14 @@ def lines(bootstrap: str, mode: Mode, **fields: Any) -> list[dict[str, Any]]:
     async def told() -> list[dict[str, Any]]:
         pipe, where = Pipe(max_bytes=2**40), places(bootstrap)
         asked = Question(cluster=CLUSTER, topic="orders", mode=mode, **fields)
-        order = Order(question=asked, places=where, source=KafkaSource(where), pipe=pipe)
-        Page(order, write=FORMS.line).run()
+        order = Order(
+            admission=ADMITTED,
+            question=asked,
+            places=where,
+            source=source_of(ADMITTED, where),
+            pipe=pipe,
+        )
+        send_page(order, write=FORMS.line)
         pipe.finish()
         return [json.loads(line) for line in b"".join(await pipe.take()).splitlines()]
 
@@ -110,7 +119,7 @@ def test_a_record_has_its_headers_and_tells_null_from_empty(bootstrap: str) -> N
 
 
 def test_a_cluster_that_is_away_is_a_failure_within_moments() -> None:
-    source = KafkaSource(places("127.0.0.1:1"))
+    source = source_of(ADMITTED, places("127.0.0.1:1"))
 
     with pytest.raises(KafkaFailure, match="no broker answers there"):
         source.bounds([0])

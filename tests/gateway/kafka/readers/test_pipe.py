@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from console.messages.pipe import Pipe, Stopped
+from gateway.kafka.readers.pipe import Pipe, Stopped
 
 
 def test_a_writer_stands_still_until_there_is_room() -> None:
