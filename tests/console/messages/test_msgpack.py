@@ -30,11 +30,10 @@ from console.messages.msgpack import MAX_DEPTH, MAX_VALUES, NotMsgpack, text_of
         (b"\xd9\x02\xc3\xa9", '"é"'),
         (b"\xda\x00\x01a", '"a"'),
         (b"\xdb\x00\x00\x00\x01a", '"a"'),
-        (b"\xa1\xff", '{"$bytes":"/w=="}'),
         (b"\xc4\x01\x00", '{"$bytes":"AA=="}'),
         (b"\xc5\x00\x01\x00", '{"$bytes":"AA=="}'),
         (b"\xc6\x00\x00\x00\x01\x00", '{"$bytes":"AA=="}'),
-        (b"\xd4\xff\x01", '{"$ext":-1,"bytes":"AQ=="}'),
+        (b"\xd6\xff\x00\x00\x00\x01", '{"$ext":-1,"bytes":"AAAAAQ=="}'),
         (b"\xc7\x01\x05\x01", '{"$ext":5,"bytes":"AQ=="}'),
         (b"\x93\x01\x02\x90", "[1,2,[]]"),
         (b"\xdc\x00\x01\x01", "[1]"),
@@ -52,16 +51,20 @@ def test_every_kind_of_value_has_a_text(data: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\xc1", "begins no value"),
-        (b"\xa5abc", "5 bytes are announced at byte 1, 3 are left"),
-        (b"\xdd\xff\xff\xff\xff\x01", "4294967295 values are announced at byte 5, 1 bytes"),
-        (b"\x8f\x01", "30 values are announced"),
-        (b"\xcf\x01", "8 bytes are announced"),
-        (b"\x01\x01", "1 bytes are left behind"),
+        (b"\xc1", "invalid opcode"),
+        (b"\xa5abc", "truncated"),
+        (b"\xa1\xff", "utf-8"),
+        (b"\xd4\xff\x01", "timestamp"),
+        (b"\x81\x91\x01\x01", "a key of a map"),
+        (b"\xdd\xff\xff\xff\xff\x01", "truncated"),
+        (b"\x8f\x01", "truncated"),
+        (b"\xcf\x01", "truncated"),
+        (b"\x01\x01", "trailing characters"),
+        (b"\x91" * 100_000, "recursion"),
         (b"\x91" * (MAX_DEPTH + 1) + b"\x01", "32 levels"),
         (b"\xdd" + (MAX_VALUES + 1).to_bytes(4) + b"\x01" * (MAX_VALUES + 1), "20000 values"),
     ],
 )
-def test_what_is_none_is_refused_with_its_place(data: bytes, message: str) -> None:
+def test_malformed_data_is_refused_with_the_reason(data: bytes, message: str) -> None:
     with pytest.raises(NotMsgpack, match=message):
         text_of(data)
