@@ -42,8 +42,8 @@ AWAITING_CALLER = {
 }
 
 # Folders of tests that mirror no folder of the code.
-TEST_FOLDERS = {"builders", "fakes", "contracts", "scenarios", "interop", "oracles", "sim"}
-TEST_FOLDERS |= {"chaos", "crash", "fuzz", "perf", "tidy", "data", "suite", "browser", "spark"}
+TEST_FOLDERS = {"builders", "fakes", "contracts", "stories", "interop", "oracles"}
+TEST_FOLDERS |= {"crash", "fuzz", "perf", "tidy", "data", "suite", "browser", "spark"}
 
 
 def used_names() -> set[str]:
