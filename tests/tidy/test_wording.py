@@ -1,11 +1,16 @@
-"""Texts for users are plain English, and each word that is not plain is found."""
+"""Texts for users and names of tests are plain, and each word that is not plain is found."""
 
+import ast
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
-from tests.tidy.project import ROOT, Source, product, walk
-from tests.tidy.wording import DIALECT, dialect, dialect_of_page
+from tests.tidy.project import ROOT, Source, product, sources, walk
+from tests.tidy.wording import DIALECT, complaints, dialect, dialect_of_page
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Pages of the console and of the documentation for users.
 PAGES = [
@@ -16,6 +21,10 @@ PAGES = [
     or str(path) in {"README.md", "docs/groups.md", "docs/protocol.md"}
     if "vendor" not in path.parts
 ]
+
+# Names of tests from before they had to be plain, one per line. A name leaves the list when its
+# test gets a better one or goes; none is added.
+OLD_NAMES = frozenset((ROOT / "tests/tidy/old_names.txt").read_text(encoding="utf-8").split())
 
 # A text for each entry of the table, in its order.
 BREACHES = (
@@ -56,6 +65,38 @@ def test_pages_are_plain() -> None:
 
     assert len(PAGES) > 100
     assert found == []
+
+
+def test_new_names_of_tests_are_plain() -> None:
+    found = [
+        complaint
+        for source, test in named_functions(sources())
+        if test.name not in OLD_NAMES
+        for complaint in dialect_of_name(source, test)
+    ]
+
+    assert found == []
+
+
+def test_dialect_in_the_name_of_a_test_is_found() -> None:
+    source = Source.parse("tests/test_x.py", "def test_what_lies_is_no_subscription() -> None: ...")
+    [(_, test)] = named_functions([source])
+
+    assert len(list(dialect_of_name(source, test))) > 0
+
+
+def named_functions(all_sources: Iterable[Source]) -> Iterator[tuple[Source, Function]]:
+    """Yield the functions of the suite that pytest calls."""
+    for source in all_sources:
+        if source.top == "tests" and source.path.stem.startswith("test_"):
+            for function in source.functions():
+                if function.name.startswith("test_"):
+                    yield source, function
+
+
+def dialect_of_name(source: Source, test: Function) -> Iterator[str]:
+    words = test.name.removeprefix("test_").replace("_", " ")
+    return complaints(source.path, test.lineno, words)
 
 
 @pytest.mark.parametrize(("word", "text"), [*zip(DIALECT, BREACHES, strict=True)])

@@ -94,7 +94,7 @@ def test_the_image_before_stays_what_it_was(image: ClusterImage) -> None:
     assert image == again
 
 
-def test_what_a_change_leaves_alone_is_shared(image: ClusterImage) -> None:
+def test_unchanged_parts_of_an_image_are_shared(image: ClusterImage) -> None:
     following = after(image, BrokerRemoved(2))
 
     assert following.topics is image.topics
@@ -167,7 +167,7 @@ def test_the_oldest_of_many_deleted_topics_is_forgotten(
     assert list(following.deleted) == [RETURNS]
 
 
-def test_a_topic_may_be_created_anew_in_the_same_change(image: ClusterImage) -> None:
+def test_topic_may_be_recreated_in_one_change(image: ClusterImage) -> None:
     new = bytes([3] * 16)
 
     following = after(

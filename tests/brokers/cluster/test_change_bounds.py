@@ -113,7 +113,7 @@ def test_the_estimate_of_a_state_knows_all_of_its_lists() -> None:
         ([created(2_000, replicas=40)] * 21, "bytes in one change"),
     ],
 )
-def test_what_is_too_large_is_refused_with_both_sizes(records: list[Record], words: str) -> None:
+def test_too_large_change_is_refused_with_both_sizes(records: list[Record], words: str) -> None:
     with pytest.raises(KafkaError, match=words) as refusal:
         change_bounds.bounded(records)
     assert refusal.value.code is ErrorCode.POLICY_VIOLATION

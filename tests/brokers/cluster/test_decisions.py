@@ -59,7 +59,7 @@ def configs(twin: Twin, name: str, kind: ResourceType = TOPIC) -> dict[str, str]
 
 
 @pytest.mark.parametrize(("action", "code", "words"), REFUSED)
-def test_what_may_not_be_is_refused_with_kafkas_code_and_a_reason(
+def test_invalid_proposal_is_refused_with_kafkas_code_and_a_reason(
     twin: Twin, action: Action, code: ErrorCode, words: str
 ) -> None:
     before = twin.image
@@ -158,7 +158,7 @@ def test_an_internal_topic_keeps_its_number_of_partitions(twin: Twin) -> None:
     assert len(twin.image.topics[name].partitions) == 2
 
 
-def test_new_partitions_go_on_behind_the_last_one(twin: Twin) -> None:
+def test_new_partitions_are_placed_after_the_last_one(twin: Twin) -> None:
     accepted(twin, CreateTopic(name="new", assignments=((1,),)))
 
     result = accepted(twin, CreatePartitions(name="new", count=4)).result

@@ -20,7 +20,7 @@ class View(ImageDraft):
         raise AssertionError
 
 
-def test_the_value_of_a_key_that_nobody_knows_is_masked() -> None:
+def test_value_of_an_unknown_key_is_masked() -> None:
     record = ConfigsChanged(
         ResourceType.TOPIC, "orders", (("retention.ms", "1"), ("some.password", "s3cret"))
     )
@@ -30,7 +30,7 @@ def test_the_value_of_a_key_that_nobody_knows_is_masked() -> None:
     assert effect.after == {"retention.ms": "1", "some.password": "(hidden)"}
 
 
-def test_the_replicas_of_many_partitions_are_told_in_one_line() -> None:
+def test_replicas_of_many_partitions_are_summarized() -> None:
     states = tuple(
         PartitionState(replicas=(1 + index % 2,), isr=(1,), leader=1)
         for index in range(LISTED_PARTITIONS + 1)

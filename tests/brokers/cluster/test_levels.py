@@ -21,7 +21,7 @@ def test_every_kind_of_record_and_action_has_a_level_that_this_code_knows() -> N
     assert max(known) <= levels.KNOWN_LEVEL
 
 
-def test_what_the_cluster_knows_passes() -> None:
+def test_action_of_a_known_level_passes() -> None:
     levels.check_action(DeleteTopic(name="t"), 1)
     levels.check_records([REMOVED], 1)
     levels.check_member("broker 1", 1, 1)

@@ -138,12 +138,12 @@ def packed(*pieces: Piece) -> list[bytes]:
 
 
 @pytest.mark.parametrize("message", FROM_BROKER, ids=name_of)
-def test_what_a_broker_says_arrives(message: link.FromBroker) -> None:
+def test_messages_of_a_broker_survive_encoding(message: link.FromBroker) -> None:
     assert link.decode_from_broker(body(link.encode(message))) == message
 
 
 @pytest.mark.parametrize("message", FROM_AGENT, ids=name_of)
-def test_what_an_agent_says_arrives(message: link.FromAgent) -> None:
+def test_messages_of_an_agent_survive_encoding(message: link.FromAgent) -> None:
     assert link.decode_from_agent(body(link.encode(message))) == message
 
 
@@ -348,7 +348,7 @@ DIRECTIONS = {
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=list(DIRECTIONS))
-def test_what_is_cut_short_is_malformed(direction: Direction) -> None:
+def test_truncated_message_is_malformed(direction: Direction) -> None:
     for whole in direction.bodies:
         for size in range(len(whole)):
             with pytest.raises(link.MalformedFrame):

@@ -72,7 +72,7 @@ def test_the_share_of_keys_that_move_is_what_hashes_do(before: int, after: int) 
     assert moved_share(before, after) == pytest.approx(moved[True] / len(hashes))
 
 
-def test_new_partitions_tell_how_many_keys_move() -> None:
+def test_plan_of_new_partitions_states_how_many_keys_move() -> None:
     words = told(CreatePartitions(name="orders", count=8))
 
     assert "About 75% of the keys go to another partition" in words
@@ -80,14 +80,14 @@ def test_new_partitions_tell_how_many_keys_move() -> None:
     assert "compacted" not in words
 
 
-def test_new_partitions_of_a_compacted_topic_tell_of_records_left_behind() -> None:
+def test_plan_for_a_compacted_topic_warns_of_records_left_behind() -> None:
     words = told(CreatePartitions(name="orders", count=12), **underscored(cleanup_policy="compact"))
 
     assert "About 50% of the keys" in words
     assert "the last record of a key that moves stays in its former partition" in words
 
 
-def test_a_deletion_tells_what_is_lost() -> None:
+def test_plan_of_a_deletion_lists_the_losses() -> None:
     words = told(DeleteTopic(name="orders"), **underscored(retention_ms="1000"))
 
     assert "All records of 6 partitions are deleted" in words
@@ -113,13 +113,13 @@ def test_a_deletion_tells_what_is_lost() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )
-def test_a_config_tells_what_follows_from_it(edits: dict[str, str], sentence: str) -> None:
+def test_plan_of_a_config_lists_its_consequences(edits: dict[str, str], sentence: str) -> None:
     action = topic_configs(*(ConfigEdit(key=k, value=v) for k, v in edits.items()))
 
     assert sentence in told(action)
 
 
-def test_a_creation_tells_that_its_only_copy_may_be_lost() -> None:
+def test_plan_of_a_creation_warns_of_its_only_copy() -> None:
     def creation(durability: str) -> str:
         configs = (("samsa.durability", durability),)
         return told(CreateTopic(name="lone", replication_factor=1, configs=configs))
@@ -132,7 +132,7 @@ def test_a_longer_retention_loses_nothing_and_says_nothing() -> None:
     assert not told(topic_configs(ConfigEdit(key="retention.ms", value="-1")))
 
 
-def test_a_default_of_all_brokers_tells_whom_it_concerns() -> None:
+def test_plan_of_a_cluster_default_states_which_topics_it_affects() -> None:
     edits = (ConfigEdit(key="num.partitions", value="4"),)
 
     words = told(AlterConfigs(resource_type=ResourceType.BROKER, name="", edits=edits))
@@ -234,7 +234,7 @@ def test_a_plan_has_a_bounded_number_of_steps() -> None:
         plan(new_twin(), *actions)
 
 
-def test_no_plan_is_made_while_somebody_does_not_keep_versions() -> None:
+def test_plan_needs_a_metadata_level_with_versions() -> None:
     twin = Twin()
     twin.begin_session(Registration(incarnation=bytes(16), host="h", port=1, metadata_level=1))
 

@@ -19,7 +19,7 @@ NUMBERS = {"max.connections": 5, "samsa.frame.max.ms": 120_000}
         ("samsa.frame.max.ms", "1"),
     ],
 )
-def test_what_has_an_effect_is_taken(key: str, text: str) -> None:
+def test_config_with_an_effect_is_accepted(key: str, text: str) -> None:
     assert wrong(key, text, NUMBERS) is None
 
 
@@ -45,7 +45,7 @@ def test_what_has_an_effect_is_taken(key: str, text: str) -> None:
         ("num.partitions", "0", "num.partitions is '0', and that is below 1"),
     ],
 )
-def test_what_has_none_is_refused_by_its_name(key: str, text: str, words: str) -> None:
+def test_config_without_an_effect_is_refused_by_name(key: str, text: str, words: str) -> None:
     found = wrong(key, text, NUMBERS)
 
     assert found is not None
@@ -54,7 +54,7 @@ def test_what_has_none_is_refused_by_its_name(key: str, text: str, words: str) -
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_every_key_may_be_told_its_default(row: object) -> None:
+def test_every_key_accepts_its_default(row: object) -> None:
     assert isinstance(row, type(ROWS["node.id"]))
 
     if row.default is not None:

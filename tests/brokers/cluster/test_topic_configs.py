@@ -189,7 +189,7 @@ def test_defaults_mean_what_kafka_means() -> None:
     assert not topic.is_log_append_time
 
 
-def test_what_is_set_is_read() -> None:
+def test_set_values_are_read() -> None:
     topic = values(
         {
             "cleanup.policy": "compact, delete",

@@ -169,7 +169,7 @@ def test_without_an_image_a_backlog_can_only_be_full() -> None:
     assert not backlog.is_full
 
 
-def test_a_backlog_that_begins_anew_takes_an_image_and_nothing_else() -> None:
+def test_backlog_after_a_reset_accepts_only_an_image() -> None:
     twin = twin_with_topics()
     backlog = Backlog(twin.image.position, most=2)
     first, second, third = changes_of(twin, 3)

@@ -64,7 +64,7 @@ def test_nothing_is_seen_or_answered_before_the_disk_has_confirmed(tmp_path: Pat
     asyncio.run(run())
 
 
-def test_what_comes_while_a_round_is_on_its_way_makes_up_the_next_one(tmp_path: Path) -> None:
+def test_operations_that_arrive_during_a_round_form_the_next_one(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
         async with desk(tmp_path, files=files) as tool:
@@ -98,7 +98,7 @@ def test_sixty_four_who_commit_at_once_need_two_appends_at_most(tmp_path: Path) 
     asyncio.run(run())
 
 
-def test_who_changes_a_subject_waits_for_those_before_and_sees_what_they_did(
+def test_exclusive_operation_waits_for_earlier_ones_and_sees_their_result(
     tmp_path: Path,
 ) -> None:
     async def run() -> None:
@@ -125,7 +125,7 @@ def test_who_changes_a_subject_waits_for_those_before_and_sees_what_they_did(
     asyncio.run(run())
 
 
-def test_who_shares_does_not_overtake_who_waits_to_change(tmp_path: Path) -> None:
+def test_shared_operation_does_not_overtake_a_waiting_exclusive_one(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
         async with desk(tmp_path, files=files) as tool:
@@ -141,7 +141,7 @@ def test_who_shares_does_not_overtake_who_waits_to_change(tmp_path: Path) -> Non
     asyncio.run(run())
 
 
-def test_who_only_looks_is_answered_in_the_turn_even_behind_others(tmp_path: Path) -> None:
+def test_read_only_operation_is_answered_in_its_turn(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
         async with desk(tmp_path, files=files) as tool:
@@ -182,7 +182,7 @@ def test_an_operation_that_refuses_is_answered_at_once_and_changes_nothing(tmp_p
     asyncio.run(run())
 
 
-def test_a_bug_in_an_operation_costs_nobody_else_anything(tmp_path: Path) -> None:
+def test_bug_in_an_operation_fails_that_operation_only(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
             assert value(tool.ask(broken("a"))) is ErrorCode.UNKNOWN_SERVER_ERROR
@@ -193,7 +193,7 @@ def test_a_bug_in_an_operation_costs_nobody_else_anything(tmp_path: Path) -> Non
     asyncio.run(run())
 
 
-def test_a_bug_in_who_is_answered_costs_nobody_else_anything(tmp_path: Path) -> None:
+def test_bug_in_a_callback_fails_that_client_only(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
 
@@ -208,7 +208,7 @@ def test_a_bug_in_who_is_answered_costs_nobody_else_anything(tmp_path: Path) -> 
     asyncio.run(run())
 
 
-def test_who_is_parked_is_answered_by_another_operation(tmp_path: Path) -> None:
+def test_parked_client_is_answered_by_another_operation(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
             parked = [tool.ask(wait("a")), tool.ask(wait("a"))]
@@ -265,7 +265,7 @@ def test_no_more_wait_than_there_is_room_for(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_does_not_fit_into_a_batch_is_refused_alone(tmp_path: Path) -> None:
+def test_operation_too_large_for_a_batch_is_refused_alone(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
             large = tool.ask(add("a" * 1_000, 1, copies=2_000))
@@ -276,7 +276,7 @@ def test_what_does_not_fit_into_a_batch_is_refused_alone(tmp_path: Path) -> None
     asyncio.run(run())
 
 
-def test_what_does_not_fit_into_a_round_goes_with_the_next(tmp_path: Path) -> None:
+def test_operation_that_exceeds_a_round_goes_into_the_next(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path, limits=Limits(max_round_bytes=1_000)) as tool:
             rounds: list[float] = []
@@ -290,7 +290,7 @@ def test_what_does_not_fit_into_a_round_goes_with_the_next(tmp_path: Path) -> No
     asyncio.run(run())
 
 
-def test_a_refused_append_is_told_to_all_and_changes_nothing(tmp_path: Path) -> None:
+def test_refused_append_fails_all_operations_and_changes_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
             partition = tool.broker.leader("__consumer_offsets")
@@ -308,7 +308,7 @@ def test_a_refused_append_is_told_to_all_and_changes_nothing(tmp_path: Path) -> 
     asyncio.run(run())
 
 
-def test_a_disk_that_hangs_is_told_after_the_timeout_and_the_round_still_counts(
+def test_hanging_disk_is_reported_after_the_timeout_and_the_round_still_counts(
     tmp_path: Path,
 ) -> None:
     async def run() -> None:
@@ -334,7 +334,7 @@ def test_a_disk_that_hangs_is_told_after_the_timeout_and_the_round_still_counts(
 
 @pytest.mark.parametrize("subject", ["a", "b"])
 @pytest.mark.parametrize("asked_ms", [4_000, 15_000])
-def test_who_is_refused_while_the_disk_hangs_has_been_heard(
+def test_refusal_while_the_disk_hangs_counts_as_a_heartbeat(
     tmp_path: Path, subject: str, asked_ms: int
 ) -> None:
     """Before its time is over it waits, behind the same subject or for the next round."""
@@ -426,7 +426,7 @@ def test_a_timer_that_was_cancelled_does_not_fire(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_who_turns_out_to_claim_something_is_refused_like_others_while_the_disk_hangs(
+def test_operation_that_needs_a_claim_is_refused_while_the_disk_hangs(
     tmp_path: Path,
 ) -> None:
     async def run() -> None:

@@ -9,7 +9,7 @@ from tests.brokers.replication.parts import GatedFiles, until
 from tests.fakes.toy_shard import put, put_in_steps
 
 
-def test_nobody_comes_between_the_steps_of_an_operation(tmp_path: Path) -> None:
+def test_steps_of_an_operation_are_not_interleaved(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
         async with desk(tmp_path, files=files) as tool:

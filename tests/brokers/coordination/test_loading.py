@@ -100,7 +100,7 @@ def test_gaps_and_empty_batches_are_what_compaction_leaves(tmp_path: Path) -> No
     asyncio.run(run())
 
 
-def test_what_nobody_knows_is_skipped_and_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+def test_unknown_records_are_skipped_and_unreadable_ones_reported(tmp_path: Path) -> None:
     async def run() -> None:
         await fill(
             tmp_path,
@@ -167,7 +167,7 @@ def test_a_shard_is_loaded_once_the_disk_has_confirmed_all_of_it(tmp_path: Path)
     asyncio.run(run())
 
 
-def test_where_nobody_may_wait_the_load_is_tried_again(tmp_path: Path) -> None:
+def test_load_is_retried_when_no_more_waits_are_allowed(tmp_path: Path) -> None:
     async def run() -> None:
         files = GatedFiles()
         async with desk(tmp_path, files=files, room=WaitRoom(max_fetches=0)) as tool:
@@ -208,7 +208,7 @@ def test_damage_costs_the_shard_until_the_file_is_whole(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_others_go_on_while_a_large_log_is_read(tmp_path: Path) -> None:
+def test_other_work_continues_while_a_large_log_is_read(tmp_path: Path) -> None:
     async def run() -> None:
         from brokers.clock import SystemClock  # noqa: PLC0415 - only here time must run
 
@@ -225,7 +225,7 @@ def test_others_go_on_while_a_large_log_is_read(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_others_go_on_while_the_timers_of_a_large_shard_are_set(tmp_path: Path) -> None:
+def test_other_work_continues_while_timers_of_a_large_shard_are_set(tmp_path: Path) -> None:
     async def run() -> None:
         clock = ManualClock()
         await fill(tmp_path, written(*((b"=%d" % number, b"1") for number in range(40))))

@@ -27,7 +27,7 @@ def test_a_shard_for_each_partition_that_is_led_here(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_is_not_here_is_not_coordinated_here(tmp_path: Path) -> None:
+def test_group_of_another_broker_gets_not_coordinator(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path, cluster(offsets(leader=OTHER))) as tool:
             assert await tool.told_of(add("a", 1)) is ErrorCode.NOT_COORDINATOR
@@ -38,7 +38,7 @@ def test_what_is_not_here_is_not_coordinated_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moves_away", [True, False])
-def test_everybody_who_waits_is_told_when_the_leadership_ends(
+def test_waiting_clients_get_an_error_when_leadership_ends(
     tmp_path: Path, moves_away: bool
 ) -> None:
     async def run() -> None:
@@ -93,7 +93,7 @@ def test_an_image_that_changes_nothing_here_leaves_the_shard(tmp_path: Path) -> 
     asyncio.run(run())
 
 
-def test_an_image_that_came_during_the_load_is_told_after_it(tmp_path: Path) -> None:
+def test_image_that_arrives_during_a_load_is_applied_after_it(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path, is_loaded=False) as tool:
             tool.runtime.apply(cluster(offsets(), version=2))
@@ -104,7 +104,7 @@ def test_an_image_that_came_during_the_load_is_told_after_it(tmp_path: Path) -> 
     asyncio.run(run())
 
 
-def test_a_topic_that_was_made_anew_has_new_shards(tmp_path: Path) -> None:
+def test_recreated_topic_gets_new_shards(tmp_path: Path) -> None:
     async def run() -> None:
         async with desk(tmp_path) as tool:
             await tool.told_of(add("a", 1))

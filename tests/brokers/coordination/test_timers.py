@@ -116,7 +116,7 @@ def test_a_session_ends_at_its_time_after_a_few_waits(after_ms: int, start_ms: f
     assert len(deadlines) == len(timers) == 0
 
 
-def test_a_timer_that_is_put_off_stands_where_it_was_until_then() -> None:
+def test_postponed_timer_keeps_its_place_until_it_is_due() -> None:
     def check(watch: Watch) -> None:
         watch.timers.set(KEY, 1_000)
         for _ in range(10):
@@ -142,7 +142,7 @@ def test_a_timer_can_be_brought_forward() -> None:
     on_watch(check)
 
 
-def test_only_if_absent_leaves_a_timer_that_stands() -> None:
+def test_only_if_absent_keeps_a_running_timer() -> None:
     def check(watch: Watch) -> None:
         watch.timers.take(SetTimer(KEY, 200))
         watch.timers.take(SetTimer(KEY, 50, only_if_absent=True))
@@ -156,7 +156,7 @@ def test_only_if_absent_leaves_a_timer_that_stands() -> None:
     on_watch(check)
 
 
-def test_what_is_cancelled_or_cleared_does_not_fire() -> None:
+def test_cancelled_or_cleared_timer_does_not_fire() -> None:
     def check(watch: Watch) -> None:
         other = TimerKey("join", "group")
         watch.timers.set(KEY, 100)

@@ -136,7 +136,7 @@ def test_a_marker_of_a_deposed_coordinator_is_fenced(tmp_path: Path) -> None:
     assert code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
-def test_an_abort_is_indexed_and_lets_readers_go_on(tmp_path: Path) -> None:
+def test_abort_is_indexed_and_advances_the_last_stable_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, batch(producer=5, is_transactional=True, records=2))
     append(log, batch(producer=6, is_transactional=True))

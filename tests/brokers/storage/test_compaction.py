@@ -98,7 +98,7 @@ def test_a_tombstone_whose_time_is_over_makes_a_log_due(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first_dirty", [-1, 1, 500])
-def test_a_checkpoint_outside_of_the_log_counts_as_none(tmp_path: Path, first_dirty: int) -> None:
+def test_checkpoint_outside_the_log_is_ignored(tmp_path: Path, first_dirty: int) -> None:
     log = filled(tmp_path)
     log.advance_log_start(3)
 
@@ -139,7 +139,7 @@ def test_a_cleaning_takes_in_no_more_new_data_than_a_worker_reads_in_time(
     assert third.end == 14
 
 
-def test_what_was_cleaned_is_not_asked_for_its_age_again(tmp_path: Path) -> None:
+def test_age_of_cleaned_segments_is_not_read_again(tmp_path: Path) -> None:
     log = filled(tmp_path, min_compaction_lag_ms=1000 * HOUR)
 
     assert asked(log) is None

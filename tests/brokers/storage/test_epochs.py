@@ -66,7 +66,7 @@ def test_a_contradicting_assignment_removes_what_it_contradicts() -> None:
     assert history.latest == 5
 
 
-def test_an_epoch_without_records_gives_way_to_the_next_at_the_same_offset() -> None:
+def test_epoch_without_records_is_replaced_by_the_next() -> None:
     assert cache((1, 0), (2, 4), (3, 4)).entries() == [(1, 0), (3, 4)]
 
 

@@ -46,7 +46,7 @@ def test_a_dir_that_may_not_be_written_is_an_answer_that_clients_retry(number: i
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS])
-def test_clients_are_not_told_where_the_broker_keeps_its_files(number: int) -> None:
+def test_errors_for_clients_contain_no_paths(number: int) -> None:
     error = write_failed("/d/t-0/0.log", "append", OSError(number, "refused"))
 
     assert isinstance(error, KafkaError)

@@ -70,9 +70,7 @@ def test_small_batches_cost_one_read_per_block_and_large_ones_read_headers_only(
     [(16, 1), (8, 0x7F), (11, 48), (23, 0xFF)],
     ids=["magic", "too long", "too short", "negative delta"],
 )
-def test_what_cannot_be_a_batch_is_corrupt_at_its_position(
-    tmp_path: Path, at: int, value: int
-) -> None:
+def test_invalid_batch_is_corrupt_at_its_position(tmp_path: Path, at: int, value: int) -> None:
     fd, path, length = written(tmp_path, 50, 50)
     second = len(batch(records=2, size=50))
     os.pwrite(fd, bytes([value]), second + at)
@@ -113,7 +111,7 @@ def with_base_offsets(folder: Path, *offsets: int) -> tuple[int, str, int, int]:
     ],
     ids=["too low", "too high", "of the next", "either", "at the bound", "above the next", "first"],
 )
-def test_a_batch_that_contradicts_its_neighbours_is_none(
+def test_batch_that_contradicts_its_neighbours_is_rejected(
     tmp_path: Path, offsets: list[int], wrong: int, doubted: int
 ) -> None:
     fd, path, length, size = with_base_offsets(tmp_path, *offsets)

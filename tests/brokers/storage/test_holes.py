@@ -479,7 +479,7 @@ def test_whatever_is_damaged_what_is_read_is_what_was_written(tmp_path: Path, se
 
 
 @pytest.mark.parametrize("number", range(30, 50))
-def test_an_offset_that_lies_has_the_indexes_made_again_once(
+def test_false_offset_rebuilds_the_indexes_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr(index_rebuild, "STEP_BYTES", 4_000)

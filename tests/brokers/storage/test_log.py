@@ -42,7 +42,7 @@ def test_a_new_log_is_empty_and_begins_where_it_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_a_log_goes_on_where_it_ended(tmp_path: Path, is_clean: bool) -> None:
+def test_reopened_log_continues_at_its_end(tmp_path: Path, is_clean: bool) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     fill(log, 10, records=2)
     before, size = content(log), log.size_bytes

@@ -167,7 +167,7 @@ def send_marker(log: PartitionLog, producer: int, *, is_commit: bool, epoch: int
 
 
 @pytest.mark.parametrize(("kind", "damage", "is_clean"), CASES)
-def test_a_damaged_file_is_made_anew_and_nobody_notices(
+def test_damaged_derived_file_is_rebuilt_unnoticed(
     tmp_path: Path, pristine: tuple[Path, Answers], kind: str, damage: str, *, is_clean: bool
 ) -> None:
     folder = tmp_path / "orders-0"
@@ -194,7 +194,7 @@ def assert_same(found: Answers, expected: Answers) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_log_with_a_rebuilt_file_goes_on_taking_appends(
+def test_log_with_a_rebuilt_file_accepts_appends(
     tmp_path: Path, pristine: tuple[Path, Answers], kind: str
 ) -> None:
     folder = tmp_path / "orders-0"

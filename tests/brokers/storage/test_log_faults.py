@@ -292,7 +292,7 @@ def test_a_fault_at_any_call_loses_nothing_and_says_what_it_is(
 
 
 @pytest.mark.parametrize("kind", sorted(WRITES | {"datasync"}))
-def test_after_an_error_of_the_disk_nothing_is_taken_any_more(tmp_path: Path, kind: str) -> None:
+def test_failed_disk_refuses_all_appends(tmp_path: Path, kind: str) -> None:
     files = FaultyFiles()
     scenario = Scenario(str(tmp_path / "orders-0"), files)
     scenario.open()

@@ -145,7 +145,7 @@ def is_in_its_gap(batches: list[Placed], end: int, number: int, field: int, bit:
 
 
 @pytest.mark.parametrize("number", [0, 1, 11, 12, 13, 20, -2, -1])
-def test_any_flipped_bit_of_the_offsets_of_a_closed_segment_is_told(
+def test_flipped_bit_in_the_offsets_of_a_closed_segment_is_reported(
     dense: PartitionLog, number: int
 ) -> None:
     batches = placed(open_log(dense.folder, CONFIG, is_clean=True), 0)

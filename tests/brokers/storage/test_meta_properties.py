@@ -20,7 +20,7 @@ def read(folder: Path, content: bytes) -> MetaProperties | None:
     return read_meta_properties(LocalFiles(), str(folder))
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_properties_are_read(tmp_path: Path) -> None:
     write_meta_properties(LocalFiles(), str(tmp_path), OURS)
 
     assert read_meta_properties(LocalFiles(), str(tmp_path)) == OURS

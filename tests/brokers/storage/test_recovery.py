@@ -282,7 +282,7 @@ def test_damage_is_found_again_by_every_start_until_someone_decides(tmp_path: Pa
         log.close()
 
 
-def test_damage_is_set_aside_when_someone_decides_to_go_on(tmp_path: Path) -> None:
+def test_damage_is_set_aside_on_request(tmp_path: Path) -> None:
     folder = crashed(tmp_path / "t-0")
     flip(log_file(folder, 4), 2 * SIZE + 80)
     damaged = log_file(folder, 4).read_bytes()
@@ -320,7 +320,7 @@ def test_a_page_that_was_never_written_is_a_torn_tail_even_before_sound_batches(
     assert Path(kept).read_bytes() == rest
 
 
-def test_damage_below_the_log_start_harms_nobody(tmp_path: Path) -> None:
+def test_damage_below_the_log_start_is_ignored(tmp_path: Path) -> None:
     folder = crashed(tmp_path / "t-0")
     flip(log_file(folder, 0), 80)
 
@@ -331,7 +331,7 @@ def test_damage_below_the_log_start_harms_nobody(tmp_path: Path) -> None:
     assert files_of(log, ".log") == ["4.log", "8.log"]
 
 
-def test_a_log_that_lost_its_end_below_its_start_begins_anew_at_its_start(tmp_path: Path) -> None:
+def test_log_that_lost_its_end_below_its_start_restarts_at_its_start(tmp_path: Path) -> None:
     folder = crashed(tmp_path / "t-0")
 
     log = open_log(folder, CONFIG, log_start_offset=500)
@@ -464,7 +464,7 @@ def test_a_clean_log_is_not_read(tmp_path: Path) -> None:
     assert (found.scanned_bytes, found.end_offset) == (0, 10)
 
 
-def test_what_was_recovered_is_synced_before_anyone_sees_it(tmp_path: Path) -> None:
+def test_recovered_records_are_synced_before_they_are_readable(tmp_path: Path) -> None:
     folder = crashed(tmp_path / "t-0", batches=6)
     files = FaultyFiles()
 

@@ -82,7 +82,7 @@ def test_what_a_failed_flush_lost_is_on_the_disk_before_it_is_served(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_recovery_from_a_power_failure_asks_nobody_and_loses_nothing(
+def test_recovery_from_a_power_failure_is_automatic_and_lossless(
     tmp_path: Path, shard: int
 ) -> None:
     rng = random.Random(shard)

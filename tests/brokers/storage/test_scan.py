@@ -87,7 +87,7 @@ def test_gaps_between_offsets_are_sound(tmp_path: Path) -> None:
         ([*batches(50), *batches(50)], {}, "base offset 0 (at least 3)"),
     ],
 )
-def test_what_may_not_follow_is_a_flaw(
+def test_batch_that_must_not_follow_is_a_flaw(
     tmp_path: Path, data: list[bytes], options: dict[str, int], reason: str
 ) -> None:
     with scan(tmp_path, b"".join(data), **options) as scanned:
@@ -150,7 +150,7 @@ def test_a_file_cut_anywhere_is_sound_up_to_the_last_whole_batch(tmp_path: Path)
         assert (scanned.flaw is None) == (length in {0, len(data[0])})
 
 
-def test_a_length_that_lies_costs_no_memory(tmp_path: Path) -> None:
+def test_false_length_allocates_no_memory(tmp_path: Path) -> None:
     data = bytearray(b"".join(batches(50)) + bytes(10 * BLOCK_BYTES))
     data[8:12] = (10 * BLOCK_BYTES).to_bytes(4, "big")
 

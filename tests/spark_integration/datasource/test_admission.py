@@ -16,7 +16,7 @@ def test_each_partition_gets_its_share() -> None:
     assert admitted(start, end, 40) == {PLACES[0]: 20, PLACES[1]: 40, PLACES[2]: 10}
 
 
-def test_nobody_waits_for_ever_behind_a_large_one() -> None:
+def test_small_partition_is_admitted_beside_a_large_one() -> None:
     start = dict.fromkeys(PLACES[:2], 0)
 
     assert admitted(start, {PLACES[0]: 1, PLACES[1]: 10_000}, 10)[PLACES[0]] == 1

@@ -355,7 +355,7 @@ def test_a_reader_that_stops_early_leaves_a_cluster_that_works(
     assert len(rows(cluster, wanted, reading)) == 20
 
 
-def test_a_topic_that_nobody_knows_is_named(cluster: Cluster) -> None:
+def test_unknown_topic_is_named(cluster: Cluster) -> None:
     where = TopicPartition("nowhere", 0)
 
     with pytest.raises(BrokerError, match="nowhere-0: UNKNOWN_TOPIC_OR_PARTITION"):
@@ -386,7 +386,7 @@ def test_brokers_that_are_away_are_named(broker: BesideBroker) -> None:
         away.metadata(None)
 
 
-def test_what_is_no_broker_is_told_by_its_first_bytes() -> None:
+def test_wrong_server_is_recognized_by_its_first_bytes() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         settings = parse_settings({"bootstrap.servers": f"127.0.0.1:{port}"})

@@ -262,14 +262,14 @@ def test_a_batch_that_a_topic_does_not_allow_is_halved_until_it_fits(
     assert written == [value for _, value, _ in [*rows, rows[0]]]
 
 
-def test_a_record_that_is_too_large_is_told_with_its_size(cluster: Cluster) -> None:
+def test_too_large_record_is_reported_with_its_size(cluster: Cluster) -> None:
     producer = producer_of(cluster, codec=CODECS["none"])
 
     with pytest.raises(WriteFailed, match=r"one record has 2000\d\d\d bytes.*max.message.bytes"):
         producer.append(TopicPartition("split", 2), [(None, bytes(2_000_000), NO_HEADERS)])
 
 
-def test_a_topic_that_went_away_is_told_within_seconds(cluster: Cluster) -> None:
+def test_deleted_topic_is_reported_within_seconds(cluster: Cluster) -> None:
     moments = Moments()
     producer = producer_of(cluster, clock=moments.read, pause=moments.pause)
     producer.append(TopicPartition("nowhere", 0), values(1))

@@ -58,7 +58,7 @@ def test_names_of_options_have_no_case_and_those_of_others_no_meaning() -> None:
         ({}, {"headers": "map<string,binary>"}, "array<struct<key:string,value:binary>>"),
     ],
 )
-def test_what_cannot_be_done_is_told(
+def test_unsupported_option_is_refused(
     options: dict[str, str], columns: dict[str, str], told: str
 ) -> None:
     with pytest.raises((OptionRefused, SettingRefused)) as caught:

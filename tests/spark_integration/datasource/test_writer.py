@@ -152,7 +152,7 @@ def test_texts_are_written_as_utf_8(bootstrap: str, type_: Any) -> None:
         ({"headers": [[{"key": None, "value": b""}]]}, "a header has no key"),
     ],
 )
-def test_a_row_that_has_no_place_is_told(
+def test_row_that_cannot_be_placed_is_reported(
     bootstrap: str, columns: dict[str, list[Any]], told: str
 ) -> None:
     with pytest.raises(WriteFailed, match=told):

@@ -111,7 +111,7 @@ def test_a_spark_that_is_new_enough_makes_the_source_from_the_zip(tmp_path: Path
     assert done.stdout == f"{VERSION} samsa\n", done.stderr
 
 
-def test_a_spark_without_sources_in_python_is_told_so(tmp_path: Path) -> None:
+def test_spark_without_python_data_sources_is_refused(tmp_path: Path) -> None:
     done = made_on(tmp_path, "3.5.6", has_sources=False)
 
     assert re.search(r"ImportError: this is Spark 3\.5\.6; samsa needs 4\.2 or newer", done.stderr)

@@ -29,7 +29,7 @@ def test_a_server_listens_on_loopback_only_and_asks_for_the_token(tmp_path: Path
     assert TOKEN not in repr(made)
 
 
-def test_the_secret_of_a_cluster_is_in_a_file_that_nobody_else_reads(tmp_path: Path) -> None:
+def test_secret_of_a_cluster_is_in_a_private_file(tmp_path: Path) -> None:
     made = server(tmp_path, "spark://127.0.0.1:7077")
     assert made.settings_file is not None
     made.settings_file.parent.mkdir(parents=True)

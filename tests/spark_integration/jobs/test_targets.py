@@ -13,7 +13,7 @@ NONE = ""
     ("text", "url"),
     [("", "local[*]"), ("local", "local[*]"), ("local[2]", "local[2]"), ("local[*]", "local[*]")],
 )
-def test_spark_runs_here_unless_told_otherwise(text: str, url: str) -> None:
+def test_spark_runs_locally_by_default(text: str, url: str) -> None:
     target = parse_target(text)
 
     assert (target.kind, target.url, target.is_loopback) == (Kind.LOCAL, url, True)
@@ -80,7 +80,7 @@ def test_one_master_on_another_machine_makes_the_cluster_one_of_another_machine(
         ("spark://host:x", "no address of a master"),
     ],
 )
-def test_what_is_no_spark_is_refused_with_the_form(text: str, sentence: str) -> None:
+def test_invalid_spark_target_is_refused_with_the_valid_form(text: str, sentence: str) -> None:
     with pytest.raises(SparkRefused, match=sentence.replace("[", r"\[")):
         parse_target(text, token=SHARED)
 

@@ -105,7 +105,7 @@ def test_a_rebalance_waits_for_an_id_that_was_given_out(desk: ClassicDesk) -> No
     assert set(tickets) <= set(desk.answers)
 
 
-def test_only_the_leader_is_told_the_members(desk: ClassicDesk) -> None:
+def test_only_the_leader_gets_the_list_of_members(desk: ClassicDesk) -> None:
     tickets = [desk.enter(ways=[("range", bytes([number]))])[1] for number in range(3)]
 
     desk.pass_time(6_000)
@@ -144,7 +144,7 @@ def test_a_member_without_an_assignment_gets_an_empty_one(desk: ClassicDesk) -> 
     assert desk.answers[desk.sync(follower)].assignment == b""
 
 
-def test_who_does_not_sync_in_time_is_out(desk: ClassicDesk) -> None:
+def test_member_that_does_not_sync_in_time_is_removed(desk: ClassicDesk) -> None:
     leader, _ = desk.enter(session_ms=100_000)
     desk.enter(session_ms=100_000)
     desk.pass_time(6_000)
@@ -168,7 +168,7 @@ def test_a_rebalance_sends_back_those_who_wait_for_an_assignment(desk: ClassicDe
     assert session(follower) in desk.timers
 
 
-def test_who_does_not_come_back_is_out_and_another_leads(desk: ClassicDesk) -> None:
+def test_leader_that_does_not_rejoin_is_replaced(desk: ClassicDesk) -> None:
     leader, follower = desk.stable()
     newcomer, ticket = desk.enter(rebalance_ms=20_000)
     desk.join(follower, rebalance_ms=20_000)
@@ -206,7 +206,7 @@ def test_a_leave_answers_each_member_for_itself(desk: ClassicDesk) -> None:
     assert errors == [unknown, unknown, ErrorCode.NONE, unknown, unknown]
 
 
-def test_a_member_that_leaves_while_it_waits_is_told(desk: ClassicDesk) -> None:
+def test_waiting_member_that_leaves_gets_an_answer(desk: ClassicDesk) -> None:
     member_id, ticket = desk.enter()
 
     desk.leave((member_id, None))
@@ -227,7 +227,7 @@ def test_a_silent_member_is_out_after_its_session(desk: ClassicDesk) -> None:
     assert desk.heartbeat(leader) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_who_waits_needs_no_session_unless_it_is_new(desk: ClassicDesk) -> None:
+def test_waiting_member_has_no_session_timeout_unless_it_is_new(desk: ClassicDesk) -> None:
     leader, follower = desk.stable()
     _, new = desk.enter(rebalance_ms=1_000_000)
     desk.join(follower, rebalance_ms=1_000_000)
@@ -284,7 +284,7 @@ def test_a_static_member_comes_back_without_a_rebalance(desk: ClassicDesk) -> No
     assert desk.heartbeat(old, instance="i") is ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_a_leader_that_cannot_skip_is_not_told_that_it_leads(desk: ClassicDesk) -> None:
+def test_leader_with_an_old_version_does_not_learn_that_it_leads(desk: ClassicDesk) -> None:
     desk.join(instance="i")
     desk.finish_rebalance()
     old = desk.there.leader
@@ -320,7 +320,7 @@ def test_static_members_alone_hold_a_rebalance_open(desk: ClassicDesk) -> None:
 
 
 @pytest.mark.parametrize("member_id", ["", "somebody"])
-def test_commits_of_nobody_are_for_empty_groups(member_id: str) -> None:
+def test_commit_without_a_member_is_for_empty_groups(member_id: str) -> None:
     group = ClassicGroup(group_id=GROUP)
 
     assert check_commit(group, generation=-1, member_id=member_id, instance_id=None) is None
@@ -374,7 +374,7 @@ def test_ids_that_are_given_out_count_for_the_ceiling() -> None:
     assert desk.join("7") in desk.parked
 
 
-def test_a_loaded_group_goes_on_where_it_was(desk: ClassicDesk) -> None:
+def test_loaded_group_continues_with_its_members(desk: ClassicDesk) -> None:
     members = desk.stable()
     again = ClassicDesk()
 
@@ -406,7 +406,7 @@ def test_all_who_wait_are_sent_to_the_new_coordinator(desk: ClassicDesk) -> None
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
 
-def test_offsets_go_with_the_topics_that_nobody_reads(desk: ClassicDesk) -> None:
+def test_offsets_of_unsubscribed_topics_can_be_deleted(desk: ClassicDesk) -> None:
     topics = b"".join(b"\0\1" + name for name in (b"a", b"b"))
     desk.stable(ways=[("range", b"\0\0\0\0\0\2" + topics + b"\xff" * 4)])
     group = desk.there
@@ -416,14 +416,14 @@ def test_offsets_go_with_the_topics_that_nobody_reads(desk: ClassicDesk) -> None
     assert check_offset_delete(group) is None
 
 
-def test_consumers_that_nobody_understands_may_read_every_topic(desk: ClassicDesk) -> None:
+def test_unknown_subscription_counts_as_every_topic(desk: ClassicDesk) -> None:
     desk.stable(ways=[("own", b"")])
 
     assert subscribed_topics(desk.there) is None
     assert is_subscribed(desk.there, "c")
 
 
-def test_nobody_knows_what_members_of_another_type_read(desk: ClassicDesk) -> None:
+def test_topics_of_another_protocol_type_are_unknown(desk: ClassicDesk) -> None:
     desk.stable(protocol_type="connect")
 
     refused = check_offset_delete(desk.there)

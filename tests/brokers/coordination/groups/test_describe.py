@@ -150,7 +150,7 @@ def test_a_group_that_has_offsets_alone_is_empty(desk: GroupDesk) -> None:
     assert (group.protocol_type, group.protocol_data, group.members) == ("", "", [])
 
 
-def test_what_is_no_classic_group_is_dead_and_since_version_6_not_found(desk: GroupDesk) -> None:
+def test_missing_classic_group_is_dead_and_not_found_since_version_6(desk: GroupDesk) -> None:
     enter(desk)
 
     for group_id in (GROUP, "nowhere"):
@@ -244,7 +244,7 @@ def test_a_topic_that_is_gone_has_no_name_and_is_left_out(desk: GroupDesk) -> No
     assert member.subscribed_topic_names == ["orders", "other"]
 
 
-def test_what_is_no_consumer_group_is_not_found_by_a_sentence(desk: GroupDesk) -> None:
+def test_missing_consumer_group_is_not_found_with_a_message(desk: GroupDesk) -> None:
     settle(desk)
     commit(desk, ("orders", 0), group="simple")
 

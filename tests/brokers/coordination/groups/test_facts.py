@@ -24,7 +24,7 @@ def noted(shard: GroupShard, limit: int = LIMIT) -> Changed:
     return changed
 
 
-def test_nothing_is_noted_before_somebody_looks(at: GroupDesk) -> None:
+def test_changes_are_not_noted_before_the_first_watcher(at: GroupDesk) -> None:
     committed(at, "g")
 
     assert at.shard.facts.take(LIMIT) is None
@@ -44,7 +44,7 @@ def test_each_place_is_noted_once_however_often_it_is_committed(at: GroupDesk) -
     assert list(noted(at.shard).commits) == []
 
 
-def test_what_is_gone_is_noted_like_a_change(at: GroupDesk) -> None:
+def test_deletion_is_noted_like_a_change(at: GroupDesk) -> None:
     committed(at, "g")
     heartbeat(at, "readers", "m")
     heartbeat(at, "readers", "m", -1)
@@ -88,7 +88,7 @@ def test_too_many_groups_are_too_much_as_well() -> None:
     assert facts.take(1) is None
 
 
-def test_nothing_is_noted_once_nobody_watches(at: GroupDesk) -> None:
+def test_changes_are_not_noted_after_the_last_watcher(at: GroupDesk) -> None:
     at.shard.facts.watch(LIMIT)
     at.shard.facts.unwatch()
     committed(at, "g")

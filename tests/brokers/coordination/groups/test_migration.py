@@ -107,7 +107,7 @@ def test_everybody_has_its_own_session_after_an_upgrade() -> None:
     assert {key.kind for key in desk.timers} == {"session"}
 
 
-def test_who_waits_for_a_rebalance_is_sent_back_to_join_the_coordinator() -> None:
+def test_waiting_join_is_sent_back_at_an_upgrade() -> None:
     desk = desk_of(cluster(orders=4))
     ids = mixed.settle(desk, HALVES)
     assert mixed.join(desk, ids["a"]) is PARKED
@@ -120,7 +120,7 @@ def test_who_waits_for_a_rebalance_is_sent_back_to_join_the_coordinator() -> Non
     assert refused.member_id == ids["a"]
 
 
-def test_who_waits_for_an_assignment_is_sent_back_too_and_reads_on() -> None:
+def test_waiting_sync_is_sent_back_at_an_upgrade_and_keeps_its_partitions() -> None:
     desk = desk_of(cluster(orders=4))
     ids = mixed.settle(desk, HALVES)
     for name in ids.values():
@@ -201,7 +201,7 @@ def test_a_static_classic_member_comes_back_with_the_consumer_protocol() -> None
 
 
 @pytest.mark.parametrize("obstacle", list(Obstacle))
-def test_what_stands_in_the_way_of_an_upgrade_is_said_and_changes_nothing(
+def test_refused_upgrade_gives_its_reason_and_changes_nothing(
     obstacle: Obstacle,
 ) -> None:
     settings: dict[str, Any] = {}
@@ -409,7 +409,7 @@ def test_a_group_that_may_not_be_classic_stays_as_it_is(settings: dict[str, Any]
     desk.check()
 
 
-def test_a_group_that_nobody_is_left_in_stays_as_it_is() -> None:
+def test_group_without_members_is_not_converted() -> None:
     desk = desk_of(cluster(orders=4))
     mixed.enter(desk, "new")
 

@@ -72,7 +72,7 @@ def test_a_request_meets_what_the_table_says(event: MixedEvent) -> None:
     assert CASES[event](Scene()) is MEETINGS[event].error
 
 
-def test_a_full_group_takes_in_nobody_and_keeps_whom_it_has() -> None:
+def test_full_group_refuses_new_members_and_keeps_its_own() -> None:
     scene = Scene(consumer_max_size=3)
 
     assert scene.join("x") is MEETINGS[MixedEvent.JOIN_FULL].error

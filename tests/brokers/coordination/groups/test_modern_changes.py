@@ -82,7 +82,7 @@ def test_a_group_is_deleted_behind_all_that_is_in_it() -> None:
     assert made(GroupEpoch(4, 5), GroupEpoch(None)).epoch == FIRST_EPOCH
 
 
-def test_what_is_not_there_can_be_deleted() -> None:
+def test_missing_value_can_be_deleted() -> None:
     group = made(
         MemberStands("a", None),
         MemberTarget("a", None),
@@ -99,7 +99,7 @@ def test_records_of_a_member_come_in_any_order_after_compaction() -> None:
     assert made(stands("a", 0), said("a")) == made(said("a"), stands("a", 0))
 
 
-def test_what_follows_from_members_follows_each_change() -> None:
+def test_derived_values_follow_each_change_of_members() -> None:
     changes: list[Change] = [
         said("a", instance_id="i", regex="x", assignor="range", names=("t", "u")),
         stands("a", 0, 1),

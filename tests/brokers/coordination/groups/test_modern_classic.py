@@ -72,7 +72,7 @@ def test_a_cooperative_member_reads_on_until_it_has_given_up_what_it_must() -> N
     desk.check()
 
 
-def test_a_member_is_told_to_join_once_what_it_waits_for_is_free() -> None:
+def test_classic_member_rejoins_once_its_partitions_are_free() -> None:
     desk = desk_of(cluster(orders=2))
     mixed.enter(desk, "modern")
     joined = mixed.join(desk, "late")
@@ -113,7 +113,7 @@ def test_others_get_their_id_with_the_answer(version: int, instance_id: str | No
     assert mixed.member_of(desk, answer.member_id).instance_id == instance_id
 
 
-def test_what_the_member_says_is_kept_for_the_way_back() -> None:
+def test_subscription_of_a_member_is_kept_for_a_downgrade() -> None:
     desk, member_id = with_one_of_each()
     protocols = {
         "range": subscribed(["orders", "more"], rack_id="r1"),
@@ -181,7 +181,7 @@ def test_a_sync_in_time_keeps_the_member() -> None:
     assert due(desk, SESSION, member_id) == SESSION_MS
 
 
-def test_whoever_changes_its_protocol_has_no_times_of_the_other_one() -> None:
+def test_member_that_changes_its_protocol_loses_the_timers_of_the_other() -> None:
     desk, member_id = with_one_of_each()
     mixed.heartbeat(desk, member_id, 1)
     mixed.join(desk, member_id)
@@ -239,7 +239,7 @@ def test_members_leave_together_with_one_new_epoch() -> None:
     desk.check()
 
 
-def test_while_the_next_assignment_has_to_wait_nobody_is_told_to_join() -> None:
+def test_no_classic_member_rejoins_while_the_assignment_is_delayed() -> None:
     desk = desk_of(cluster(orders=4), assignment_interval_ms=1_000)
     member_id = mixed.settle(desk, ALL)["classic"]
     mixed.enter(desk, "modern")
@@ -299,7 +299,7 @@ def test_commits_of_classic_members_are_checked_by_their_generation() -> None:
     assert mixed.commit(desk, "nobody", 2, place) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_after_a_load_classic_members_go_on_with_their_sessions() -> None:
+def test_classic_members_keep_their_sessions_after_a_load() -> None:
     desk, member_id = with_one_of_each()
     owns_all = {"range": subscribed(["orders"], {"orders": range(4)})}
     mixed.join(desk, member_id, protocols=owns_all)

@@ -60,7 +60,7 @@ def test_a_member_without_an_id_is_given_one() -> None:
     assert Desk(cluster(apples=1)).join("", "apples").member_id == "made-0"
 
 
-def test_a_steady_member_writes_nothing_and_is_told_nothing() -> None:
+def test_heartbeat_of_a_settled_member_writes_and_sends_nothing() -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
 
@@ -112,7 +112,7 @@ def test_a_heartbeat_that_the_disk_does_not_let_happen_is_a_sign_of_life_of_a_me
         {"member_id": "b"},
     ],
 )
-def test_who_says_something_new_is_not_steady(said: dict[str, Any]) -> None:
+def test_heartbeat_with_a_change_is_processed(said: dict[str, Any]) -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
     plain: dict[str, Any] = {"group_id": GROUP, "member_id": "a", "member_epoch": 2}
@@ -126,7 +126,7 @@ def test_who_says_something_new_is_not_steady(said: dict[str, Any]) -> None:
     assert steady(None, quiet, WHO, desk.place, 1) is None
 
 
-def test_a_full_request_is_told_the_assignment_again() -> None:
+def test_full_heartbeat_gets_the_assignment_again() -> None:
     desk = Desk(cluster(apples=2))
     desk.join("a", "apples")
 
@@ -178,7 +178,7 @@ def test_a_group_that_is_not_there_is_not_found() -> None:
     assert refused(Desk(cluster()), "a", -1) is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_full_group_takes_nobody_new() -> None:
+def test_full_consumer_group_refuses_a_new_member() -> None:
     desk = Desk(cluster(apples=1), consumer_max_size=1)
     desk.join("a", "apples")
 
@@ -254,7 +254,7 @@ def test_another_subscription_is_a_new_epoch() -> None:
     assert desk.member("a").state is MemberState.UNREVOKED_PARTITIONS
 
 
-def test_a_topic_that_grows_is_assigned_once_the_group_is_told() -> None:
+def test_grown_topic_is_assigned_at_the_next_heartbeat() -> None:
     desk = Desk(cluster(apples=1, pears=1))
     desk.join("a", "apples")
 
@@ -265,7 +265,7 @@ def test_a_topic_that_grows_is_assigned_once_the_group_is_told() -> None:
     assert told(desk.beat("a", 2)) == {APPLES: [0, 1]}
 
 
-def test_a_group_is_told_of_a_change_without_a_record() -> None:
+def test_change_of_topics_marks_a_group_without_a_record() -> None:
     desk = Desk(cluster(apples=1))
     desk.join("a", "apples")
     assert desk.group is not None
@@ -327,7 +327,7 @@ def test_a_wrong_expression_is_refused_and_changes_nothing() -> None:
     assert desk.group is None
 
 
-def test_expressions_are_matched_anew_when_the_cluster_changed_but_not_at_once() -> None:
+def test_expressions_are_matched_again_after_a_delay_when_topics_changed() -> None:
     desk = Desk(cluster(apples=1))
     desk.join("a", regex="ap.*")
     desk.run_jobs()

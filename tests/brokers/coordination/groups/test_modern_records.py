@@ -111,7 +111,7 @@ def test_epochs_that_do_not_fit_the_partitions_are_the_members(
     assert change.stand.assigned == {TOPIC: {1: expected, 2: expected}}
 
 
-def test_what_an_older_kafka_said_of_topics_is_only_noticed() -> None:
+def test_topic_metadata_record_of_an_older_kafka_is_only_noted() -> None:
     there = Record(b"", b"anything")
 
     assert change_of(PartitionMetadataKey("g"), there) == OldMetadata(is_there=True)

@@ -28,7 +28,7 @@ __all__ = ["desk"]
 PLACE = ("orders", 0)
 
 
-def test_whoever_is_nobody_commits_while_there_are_no_members(desk: GroupDesk) -> None:
+def test_commit_without_a_member_needs_a_group_without_members(desk: GroupDesk) -> None:
     assert commit(desk, PLACE) is DONE
     assert desk.shard.offsets.of(GROUP)[PLACE] == Committed(
         7, 1, "note", desk.clock.now_ms(), topic_id=desk.image.topics[PLACE[0]].id
@@ -41,7 +41,9 @@ def test_whoever_is_nobody_commits_while_there_are_no_members(desk: GroupDesk) -
 @pytest.mark.parametrize(
     ("version", "error"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_a_generation_of_no_group_is_none(desk: GroupDesk, version: int, error: ErrorCode) -> None:
+def test_commit_with_a_generation_of_a_missing_group_is_refused(
+    desk: GroupDesk, version: int, error: ErrorCode
+) -> None:
     refused = commit(desk, PLACE, generation=3, member_id="m", version=version)
 
     assert code(refused) is error
@@ -129,7 +131,7 @@ def test_a_group_with_members_is_not_deleted(desk: GroupDesk) -> None:
     assert code(refused) is ErrorCode.NON_EMPTY_GROUP
 
 
-def test_a_consumer_group_goes_once_its_members_have(desk: GroupDesk) -> None:
+def test_consumer_group_can_be_deleted_once_it_is_empty(desk: GroupDesk) -> None:
     epoch = enter(desk).member_epoch
     commit(desk, PLACE, member_id="m1", generation=epoch)
     assert code(desk.ask(offset_operations.delete_group(GROUP, DELETED))) is (

@@ -40,13 +40,13 @@ def test_free_partitions_are_given_with_the_epoch_of_the_target() -> None:
     assert moved == member(epoch=5, previous_epoch=4, assigned={A: {0: 2, 1: 5}})
 
 
-def test_what_must_go_is_revoked_first_and_the_epoch_waits() -> None:
+def test_partitions_are_revoked_before_the_epoch_advances() -> None:
     moved = reconcile(member(assigned={A: {0: 2, 1: 3}}), aim(target=target(a={1}, b={0})))
 
     assert moved == member(state=UNREVOKED, assigned={A: {1: 3}}, revoking={A: {0: 2}})
 
 
-def test_what_the_member_does_not_have_any_more_need_not_be_revoked() -> None:
+def test_partition_that_the_member_no_longer_owns_is_not_revoked() -> None:
     moved = reconcile(
         member(assigned={A: {0: 2, 1: 3}}), aim(target=target(a={1}), owned=target(a={1}))
     )
@@ -69,7 +69,7 @@ def test_a_member_that_has_let_go_moves_on() -> None:
     assert moved == member(epoch=5, previous_epoch=4, assigned={A: {1: 3}})
 
 
-def test_what_the_member_itself_was_giving_up_it_may_have_back() -> None:
+def test_member_may_get_a_partition_back_that_it_was_revoking() -> None:
     revoking = member(state=UNREVOKED, assigned={A: {1: 3}}, revoking={A: {0: 2}})
 
     moved = reconcile(
@@ -79,7 +79,7 @@ def test_what_the_member_itself_was_giving_up_it_may_have_back() -> None:
     assert moved == member(epoch=5, previous_epoch=4, assigned={A: {0: 5, 1: 3}})
 
 
-def test_what_others_have_is_waited_for_and_the_rest_is_given() -> None:
+def test_free_partitions_are_assigned_and_owned_ones_awaited() -> None:
     moved = reconcile(member(), aim(target=target(a={0, 1}), owners={A: {1: "other"}}))
 
     assert moved == member(epoch=5, previous_epoch=4, state=UNRELEASED, assigned={A: {0: 5}})

@@ -209,7 +209,7 @@ def test_an_offset_key_of_the_first_form_names_the_same() -> None:
 
 
 @pytest.mark.parametrize("number", [9, 15, 17, 4096, 65535])
-def test_a_key_of_another_kind_of_group_is_none_of_ours(number: int) -> None:
+def test_key_of_another_kind_of_group_is_ignored(number: int) -> None:
     assert records.decode_key(number.to_bytes(2, "big") + b"whatever") is None
 
 
@@ -399,7 +399,7 @@ def test_a_key_with_a_negative_length_or_bad_text_is_corrupt() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 5, 300])
-def test_a_version_that_nobody_knows_is_named(version: int) -> None:
+def test_unknown_version_is_named(version: int) -> None:
     value = version.to_bytes(2, "big", signed=True) + bytes(40)
     for kind in (None, GroupMetadataValue):
         assert f"has version {version}; 0 to 4 are known" in refused(value, kind).message
@@ -434,7 +434,7 @@ def test_a_lying_count_costs_no_memory() -> None:
     assert peak <= 2 * len(lying)
 
 
-def test_what_does_not_fit_is_refused_and_named() -> None:
+def test_value_that_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(EncodeError, match="a string of 32768 bytes exceeds the limit of 32767"):
         records.encode_key(GroupKey("g" * 32_768))
     with pytest.raises(EncodeError, match="a committed offset"):

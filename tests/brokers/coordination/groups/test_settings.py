@@ -15,7 +15,7 @@ def told(key: str) -> int:
     return int(row.default)
 
 
-def test_what_nobody_told_is_kafkas_default() -> None:
+def test_missing_setting_has_kafkas_default() -> None:
     assert GroupSettings.from_numbers(told) == GroupSettings()
 
 
@@ -30,7 +30,7 @@ def test_every_number_reaches_the_field_of_its_key() -> None:
     assert {key: getattr(settings, name) for name, key in KEYS.items()} == numbers
 
 
-def test_retention_is_told_in_minutes_and_used_in_milliseconds() -> None:
+def test_retention_is_set_in_minutes_and_used_in_milliseconds() -> None:
     assert GroupSettings(offsets_retention_minutes=2).offsets_retention_ms == 120_000
 
 

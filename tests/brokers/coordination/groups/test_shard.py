@@ -223,7 +223,7 @@ def test_offsets_go_with_their_topics(desk: GroupDesk) -> None:
     desk.check()
 
 
-def test_a_topic_that_grows_is_assigned_anew(desk: GroupDesk) -> None:
+def test_grown_topic_is_assigned_again(desk: GroupDesk) -> None:
     epoch = enter(desk).member_epoch
 
     desk.change(cluster(orders=3, other=1))
@@ -264,7 +264,7 @@ def test_an_image_that_comes_while_a_join_is_on_its_way_is_not_missed(desk: Grou
     assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2]
 
 
-def test_groups_that_nobody_has_used_for_anything_go(desk: GroupDesk) -> None:
+def test_unused_groups_are_deleted(desk: GroupDesk) -> None:
     join(desk, group="asked-for-an-id")
     epoch = enter(desk).member_epoch
     assert epoch
@@ -326,7 +326,7 @@ def test_a_deletion_of_a_former_topic_that_comes_late_costs_no_offset_without_an
     assert set(desk.shard.offsets.of(GROUP)) == {("other", 0)}
 
 
-def test_offsets_on_a_topic_that_nobody_knows_expire_like_others(desk: GroupDesk) -> None:
+def test_offsets_of_an_unknown_topic_expire_like_others(desk: GroupDesk) -> None:
     commit(desk, ("other", 0))
     desk.change(cluster(orders=2))
 
@@ -381,7 +381,7 @@ def test_a_record_that_contradicts_the_others_is_refused(desk: GroupDesk) -> Non
         desk.shard.replay(Record(foreign.key, foreign.value), 0)
 
 
-def test_who_waits_is_sent_away_when_the_shard_leaves(desk: GroupDesk) -> None:
+def test_waiting_client_is_answered_when_the_shard_is_unloaded(desk: GroupDesk) -> None:
     settle(desk)
     newcomer = join(desk).member_id
     assert join(desk, newcomer) is PARKED
@@ -392,7 +392,7 @@ def test_who_waits_is_sent_away_when_the_shard_leaves(desk: GroupDesk) -> None:
     assert {reply.ticket} == desk.parked
 
 
-def test_offsets_that_nobody_uses_expire_and_their_group_with_them(desk: GroupDesk) -> None:
+def test_unused_offsets_expire_with_their_group(desk: GroupDesk) -> None:
     member_id = settle(desk)
     commit(desk, ("orders", 0), member_id=member_id, generation=1)
     desk.ask(classic_operations.leave(GROUP, [MemberIdentity(member_id=member_id)]))
@@ -445,7 +445,7 @@ def test_a_topic_that_comes_again_keeps_what_is_committed_since(
     assert set(desk.shard.offsets.of("old")) == {("orders", 1)}
 
 
-def test_what_members_read_does_not_expire(desk: GroupDesk) -> None:
+def test_offsets_of_subscribed_topics_do_not_expire(desk: GroupDesk) -> None:
     member_id = settle(desk)
     commit(desk, ("orders", 0), ("other", 0), member_id=member_id, generation=1)
     request = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
@@ -469,14 +469,14 @@ def test_a_commit_with_a_time_of_its_own_goes_then(desk: GroupDesk) -> None:
     assert not desk.shard.offsets.of(GROUP)
 
 
-def test_group_ids_tell_groups_apart(desk: GroupDesk) -> None:
+def test_group_id_identifies_a_group(desk: GroupDesk) -> None:
     settle(desk, group="a")
     settle(desk, group="b")
 
     assert sorted(group_id_of(group) for group in desk.shard.groups()) == ["a", "b"]
 
 
-def test_expressions_are_matched_anew_for_new_topics_alone(desk: GroupDesk) -> None:
+def test_expressions_are_matched_again_for_new_topics_only(desk: GroupDesk) -> None:
     def comes() -> int:
         """How much is to be matched once the member was heard of."""
         group = desk.shard.group(GROUP)

@@ -151,7 +151,7 @@ def test_every_edge_is_what_the_operations_do(state: ClassicState, event: Event)
 @pytest.mark.parametrize(
     "state", [ClassicState.PREPARING, ClassicState.COMPLETING, ClassicState.STABLE]
 )
-def test_a_full_group_takes_nobody(state: ClassicState) -> None:
+def test_full_group_refuses_a_new_member(state: ClassicState) -> None:
     scene = Scene(state)
     full = len(scene.desk.there.joining) or len(scene.desk.there.members)
     scene.desk.settings = GroupSettings(max_size=full)

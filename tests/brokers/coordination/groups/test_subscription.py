@@ -74,7 +74,7 @@ def test_a_topic_that_is_named_twice_has_the_partitions_of_both() -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_topics_alone_are_read_whatever_stands_behind_them(version: int) -> None:
+def test_topics_are_read_without_the_bytes_after_them(version: int) -> None:
     data = bytes.fromhex(SUBSCRIPTIONS[version])
     assert decode_topics(data) == frozenset({"a", "b"})
     assert decode_topics(data[:12]) == frozenset({"a", "b"})
@@ -82,7 +82,7 @@ def test_topics_alone_are_read_whatever_stands_behind_them(version: int) -> None
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_what_is_cut_short_is_no_subscription_and_no_assignment(version: int) -> None:
+def test_truncated_subscription_or_assignment_is_rejected(version: int) -> None:
     subscription = bytes.fromhex(SUBSCRIPTIONS[version])
     assert all(decode_subscription(subscription[:end]) is None for end in range(len(subscription)))
     assignment = version.to_bytes(2, "big") + bytes.fromhex(ASSIGNMENT)
@@ -102,7 +102,7 @@ def test_what_is_cut_short_is_no_subscription_and_no_assignment(version: int) ->
         "000100000000ffffffff" + "00000001" + "000161" + "7fffffff",  # more partitions than bytes
     ],
 )
-def test_what_lies_is_no_subscription(data: str) -> None:
+def test_malformed_subscription_is_rejected(data: str) -> None:
     assert decode_subscription(bytes.fromhex(data)) is None
 
 
@@ -119,7 +119,7 @@ def test_a_lying_count_costs_no_memory() -> None:
 
 @settings(max_examples=count(200, 500, long=20_000), deadline=None)
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_are_none(data: bytes) -> None:
+def test_any_bytes_are_decoded_or_rejected(data: bytes) -> None:
     for version in (b"", b"\0\0", b"\0\1", b"\0\2", b"\0\3"):
         subscription = decode_subscription(version + data)
         assert subscription is None or decode_topics(version + data) == subscription.topics

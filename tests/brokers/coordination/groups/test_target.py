@@ -32,7 +32,7 @@ def test_the_hash_changes_with_the_racks_of_the_replicas() -> None:
     assert len(hashes) == 3
 
 
-def test_only_targets_that_are_new_are_told() -> None:
+def test_only_changed_targets_are_returned() -> None:
     everything = cluster(t=2)
     draft = Draft(ConsumerGroup(id=GROUP))
     for name in ("a", "b"):

@@ -23,7 +23,7 @@ def test_the_hash_is_the_one_of_java(text: str, number: int) -> None:
     assert java_hash(text) == number
 
 
-def test_a_group_lies_where_kafka_looks_for_it() -> None:
+def test_group_is_in_the_partition_that_kafka_computes() -> None:
     assert partition_of("abc", 50) == 96_354 % 50
     assert partition_of("analytics", 50) == 1_693_017_210 % 50
 
@@ -33,7 +33,7 @@ def test_the_least_number_has_no_positive_twin_and_means_the_first_partition() -
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 50])
-def test_every_group_lies_in_a_partition_that_there_is(partitions: int) -> None:
+def test_partition_of_a_group_is_within_the_count(partitions: int) -> None:
     found = {partition_of(f"group-{number}", partitions) for number in range(1_000)}
     assert found == set(range(partitions))
 

@@ -84,7 +84,7 @@ def test_a_mechanism_that_is_not_offered_names_those_that_are() -> None:
         )
 
 
-def test_a_certificate_that_nobody_trusts_is_refused(files: tuple[Path, Path]) -> None:
+def test_untrusted_certificate_is_refused(files: tuple[Path, Path]) -> None:
     with (
         guarded(GuardedBroker("alice", "right", "PLAIN", secured(files))) as broker,
         pytest.raises(Refused, match=r"TLS failed: .*certificate verify failed"),

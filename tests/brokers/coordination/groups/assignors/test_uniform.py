@@ -42,7 +42,7 @@ def sizes_of(made: dict[str, TopicPartitions]) -> list[int]:
 
 @settings(max_examples=count(100, 200, long=10_000), deadline=None)
 @given(SIZES, st.integers(1, 7), st.integers(1, 7))
-def test_alike_members_get_even_shares_and_no_partition_moves_in_vain(
+def test_equal_members_get_even_shares_with_fewest_moves(
     sizes: dict[bytes, int], before: int, after: int
 ) -> None:
     topics = frozenset(sizes)
@@ -102,7 +102,7 @@ def test_a_member_without_a_topic_has_an_empty_share() -> None:
     assert assign(GroupSpec({}, {}, is_homogeneous=True)) == {}
 
 
-def test_what_a_deleted_topic_or_partition_left_in_a_share_is_dropped() -> None:
+def test_deleted_topics_and_partitions_are_dropped_from_shares() -> None:
     gone, topic = TOPICS[0], TOPICS[1]
     before: dict[str, TopicPartitions] = {
         "a": {gone: frozenset({0}), topic: frozenset({0, 7})},
