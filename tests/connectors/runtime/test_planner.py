@@ -19,7 +19,6 @@ from connectors.runtime.planner import (
     Prepare,
     Purge,
     Queue,
-    RemoveTasks,
     TaskRow,
     TellConnector,
     TellTask,
@@ -160,15 +159,6 @@ def test_a_long_slice_does_not_make_the_messages_behind_it_lost() -> None:
     running = task(2, leased_until=after(10), served_at=after(-21))
 
     assert planned(connector(waiting, running), "w1") == []
-
-
-def test_a_stopped_connector_has_no_tasks() -> None:
-    row = connector(task(), target="STOPPED")
-
-    assert planned(row, "w1") == [
-        RemoveTasks(connector=1),
-        TellConnector(connector=1, state="STOPPED"),
-    ]
 
 
 def test_a_paused_connector_keeps_its_tasks() -> None:

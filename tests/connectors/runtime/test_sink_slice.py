@@ -65,18 +65,6 @@ def test_a_slice_takes_no_longer_than_its_time() -> None:
     assert SLICE_S <= fakes.clock.now - began < SLICE_S + 1
 
 
-def test_the_next_slice_goes_on_where_the_last_one_ended() -> None:
-    fakes = FakePorts(**{"in": 1})
-    plugin = list_sink()
-    fakes.wire.add("in", b"a")
-    run(plugin, fakes)
-    fakes.wire.add("in", b"b")
-
-    run(plugin, fakes)
-
-    assert plugin.values == ["a", "b"]
-
-
 def test_offsets_that_the_target_keeps_win() -> None:
     fakes = FakePorts(**{"in": 1})
     fakes.wire.add("in", b"a", b"b", b"c")
@@ -303,18 +291,6 @@ def test_a_record_that_is_left_out_is_told_of_without_secrets() -> None:
     [[letter]] = fakes.wire.logs["dead"]
     assert fakes.log.lines
     assert "hunt" not in f"{letter.headers}{fakes.log.lines}"
-
-
-def test_a_slice_that_lost_its_lease_commits_nothing() -> None:
-    fakes = FakePorts(**{"in": 1})
-    fakes.wire.add("in", b"a")
-    fakes.wire.groups["connect-c"] = {IN: 0}
-    some(fakes, Verdict.KEEP, Verdict.KEEP, Verdict.LOST)
-
-    end = run(list_sink(), fakes)
-
-    assert end.ending is not Ending.FAILED
-    assert fakes.wire.groups["connect-c"] == {IN: 0}
 
 
 def test_a_task_that_is_told_to_stop_commits_what_it_has_put() -> None:

@@ -40,15 +40,6 @@ def test_a_slice_produces_all_and_stores_the_last_offset() -> None:
     assert end.topics == {"out"}
 
 
-def test_the_next_slice_goes_on_behind_the_stored_offset() -> None:
-    fakes = FakePorts()
-    run(list_source(["a", "b", "c"]), fakes)
-
-    run(list_source(["a", "b", "c", "d"]), fakes)
-
-    assert fakes.wire.values("out") == [b"a", b"b", b"c", b"d"]
-
-
 def test_a_task_learns_what_is_stored() -> None:
     fakes = FakePorts()
     plugin = list_source(["a", "hidden", "b"])

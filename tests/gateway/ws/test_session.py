@@ -96,12 +96,6 @@ def test_a_token_is_looked_at_and_its_caller_told() -> None:
     assert session.auth_timed_out() == []
 
 
-def test_a_client_that_says_nothing_in_time_is_let_go() -> None:
-    assert Session("c").auth_timed_out()[-1] == Close(
-        4408, 'no token came: send {"type":"auth","token":"…"} at first'
-    )
-
-
 def test_a_socket_stays_whose_it_is() -> None:
     assert let_in().identified(caller(name="other"))[-1] == Close(
         4403, "this socket is of token:t: open another one for token:other"

@@ -84,14 +84,6 @@ def test_newcomers_in_the_first_rebalance_prolong_it_up_to_its_time(desk: Classi
     assert len(desk.answers[first].members) == 4
 
 
-def test_without_newcomers_the_first_delay_is_not_prolonged(desk: ClassicDesk) -> None:
-    _, first = desk.enter()
-
-    desk.pass_time(3_000)
-
-    assert first in desk.answers
-
-
 def test_a_rebalance_waits_for_an_id_that_was_given_out(desk: ClassicDesk) -> None:
     leader, follower = desk.stable()
     pending = desk.answers[desk.join(session_ms=6_000)].member_id

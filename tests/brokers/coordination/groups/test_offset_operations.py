@@ -68,14 +68,6 @@ def test_a_member_of_a_classic_group_commits_in_its_generation(
     assert (answer is DONE) if error is None else (code(answer) is error)
 
 
-def test_a_commit_is_a_sign_of_life(desk: GroupDesk) -> None:
-    member_id = settle(desk)
-
-    for _ in range(3):
-        desk.pass_time(9_000)
-        assert commit(desk, PLACE, member_id=member_id, generation=1) is DONE
-
-
 @pytest.mark.parametrize(
     ("changed", "is_heard"),
     [({}, True), ({"generation": 2}, False), ({"member_id": "stranger"}, False)],
@@ -122,13 +114,6 @@ def test_a_commit_that_was_on_its_way_holds_for_what_is_still_the_members(desk: 
     assert commit(desk, ("orders", mine), member_id="m1", generation=before) is DONE
     lost = commit(desk, ("orders", theirs), member_id="m1", generation=before)
     assert code(lost) is ErrorCode.STALE_MEMBER_EPOCH
-
-
-def test_a_group_with_members_is_not_deleted(desk: GroupDesk) -> None:
-    settle(desk)
-    refused = desk.ask(offset_operations.delete_group(GROUP, DELETED))
-
-    assert code(refused) is ErrorCode.NON_EMPTY_GROUP
 
 
 def test_consumer_group_can_be_deleted_once_it_is_empty(desk: GroupDesk) -> None:

@@ -223,16 +223,6 @@ def test_offsets_go_with_their_topics(desk: GroupDesk) -> None:
     desk.check()
 
 
-def test_grown_topic_is_assigned_again(desk: GroupDesk) -> None:
-    epoch = enter(desk).member_epoch
-
-    desk.change(cluster(orders=3, other=1))
-
-    answer = beat(desk, "m1", epoch)
-    assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2]
-    desk.check()
-
-
 def test_a_group_that_was_loaded_looks_at_its_topics_again(desk: GroupDesk) -> None:
     epoch = enter(desk).member_epoch
     desk.image = cluster(orders=4, other=1)  # as it was while nobody coordinated the group
