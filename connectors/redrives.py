@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from connectors import dead_letters, models, registry, selectors
+from connectors import database_time, dead_letters, models, registry, selectors
 from connectors.changes import By, Event, tell
 from connectors.database import CONNECT
 from connectors.dead_letters import Cluster, Place
@@ -30,7 +30,6 @@ from connectors.runtime.masking import masked
 from connectors.runtime.redrive import size_of
 from connectors.runtime.retry_topic import name_for
 from connectors.sdk.records import TopicPartition
-from connectors.tasks import database_time
 from gateway.access.operations import Kind, Operation
 from gateway.kafka.connection import Deadline
 from gateway.kafka.values import NewTopic, Record, Span

@@ -12,8 +12,16 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.models import Q
 
+from connectors import (
+    database_time,
+    models,
+    needed_rights,
+    registry,
+    secret_rights,
+    targets,
+    validation,
+)
 from connectors import framework_keys as keys
-from connectors import models, needed_rights, registry, secret_rights, targets, validation
 from connectors.installed_parts import INSTALLED
 from connectors.kept_secrets import filled
 from connectors.references import Allowed
@@ -30,7 +38,6 @@ from connectors.runtime.condition import (
 )
 from connectors.sdk.configs import MASK
 from connectors.sdk.connector import Connector
-from connectors.tasks import database_time
 from connectors.validation import Validation
 from connectors.vault import Place, Stored, Vault, masked
 from gateway.access.callers import Caller

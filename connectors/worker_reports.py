@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from connectors import database_time
 from connectors.models import Worker, WorkerReport
 from connectors.runtime.pools import SPARK
 from connectors.selectors import WORKER_SILENCE
-from connectors.tasks import database_time
 
 __all__ = ["SPARK", "Report", "reports"]
 

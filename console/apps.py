@@ -1,7 +1,13 @@
 """Configures the console as a Django app."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.conf import settings
+
+if TYPE_CHECKING:
+    from gateway.health import Application
 
 
 class ConsoleConfig(AppConfig):
@@ -26,3 +32,22 @@ class ConsoleConfig(AppConfig):
 
         changes.delivered_by(deliver)
         running.read_tables(lambda: live.source().snapshot())
+
+    def streams(self) -> "Mapping[str, Application]":
+        """Return the streams by their path, which `gateway.asgi` serves past Django's views."""
+        # As in `ready`.
+        from console.events import endpoint as events  # noqa: PLC0415
+        from console.events import running  # noqa: PLC0415
+        from console.messages import endpoint as messages  # noqa: PLC0415
+        from console.messages import running as reading  # noqa: PLC0415
+
+        return {
+            events.PATH: running.application,
+            **dict.fromkeys(messages.ROUTES, reading.application),
+        }
+
+    def drain_streams(self) -> None:
+        """End all streams; the hub of events has those of records, too."""
+        from console.events import running  # noqa: PLC0415 - as in `ready`
+
+        running.drain()

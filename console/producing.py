@@ -6,7 +6,7 @@ so both the time and the number of waiting requests are limited.
 
 from typing import Final
 
-from console.turns import Turns
+from gateway.access.turns import Turns
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
 from gateway.kafka.producer import Producer

@@ -7,8 +7,10 @@ import asyncio
 import logging
 import os
 import warnings
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol, runtime_checkable
 
+from django.apps import apps
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.exceptions import ImproperlyConfigured
@@ -54,6 +56,19 @@ def show_audit_log() -> None:
     audit.propagate = False
 
 
+@runtime_checkable
+class HasStreams(Protocol):
+    """The configuration of a Django app that declares streams; the web server serves them."""
+
+    def streams(self) -> Mapping[str, Application]:
+        """Return the streams by their path. Called once, when Django is ready."""
+        ...
+
+    def drain_streams(self) -> None:
+        """End all streams; do not wait."""
+        ...
+
+
 class Program:
     """The application of this process, and the worker behind it."""
 
@@ -78,9 +93,8 @@ class Program:
             return
         self._worker.drain()
         if settings.DOOR == "web":
-            from console.events import running  # noqa: PLC0415 - as in _console
-
-            running.drain()
+            for app in apps_with_streams():
+                app.drain_streams()
 
     async def said(self) -> None:
         """Wait for the final messages of sockets."""
@@ -106,9 +120,14 @@ class Program:
         # For views, which are created without it.
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
+        bare = {description.PATH: description.application}
+        if is_web:
+            for app in apps_with_streams():
+                bare |= app.streams()
+        else:
+            bare[root.PATH] = root.application
         dispatch = Dispatch(
-            {description.PATH: description.application}
-            | (_console() if is_web else {root.PATH: root.application}),
+            bare,
             calls=calls,
             callers=self._worker.callers,
             budget=self._worker.incoming,
@@ -156,14 +175,10 @@ def _is_on_loop() -> bool:
     return True
 
 
-def _console() -> dict[str, Application]:
-    # They read Django's models, which exist only now.
-    from console.events import endpoint as events  # noqa: PLC0415
-    from console.events import running  # noqa: PLC0415
-    from console.messages import endpoint as messages  # noqa: PLC0415
-    from console.messages import running as reading  # noqa: PLC0415
-
-    return {events.PATH: running.application} | dict.fromkeys(messages.ROUTES, reading.application)
+def apps_with_streams() -> Iterator[HasStreams]:
+    for app in apps.get_app_configs():
+        if isinstance(app, HasStreams):
+            yield app
 
 
 program: Final = Program()

@@ -294,7 +294,7 @@ DATABASES: dict[str, dict[str, Any]] = (
 DATABASE_ROUTERS = ["gateway.database_router.DatabaseRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-PASSWORD_HASHERS = ["console.password_hasher.PasswordHasher"]
+PASSWORD_HASHERS = ["gateway.access.password_hasher.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {

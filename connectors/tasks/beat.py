@@ -15,13 +15,12 @@ from typing import Final, Protocol
 from celery import Celery  # type: ignore[import-untyped]
 from django.db import DatabaseError, connections, transaction
 
-from connectors import wanted
+from connectors import database_time, wanted
 from connectors.database import CONNECT
 from connectors.models import Beat
 from connectors.runtime.pools import POOLS
 from connectors.tasks import (
     celery_app,
-    database_time,
     home,
     planning,
     processes,

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from connectors import database_time
 from connectors.models import Connector, LogLine, Redrive, Task
 from connectors.runtime.planner import AFTER_HANG
 from connectors.runtime.pools import PLAIN, pool_of
 from connectors.runtime.ports import Level
-from connectors.tasks import database_time
 
 AFTER_CRASH: Final = timedelta(seconds=2)
 # A preparation may wait longer, since no running stream depends on it.

@@ -14,12 +14,11 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from connectors import framework_keys
+from connectors import database_time, framework_keys
 from connectors.database import CONNECT
 from connectors.models import Connector, Redrive, RunState, State, Target, Task
 from connectors.runtime.condition import Condition, era_of
 from connectors.runtime.ports import Ending, SliceEnd, Verdict
-from connectors.tasks import database_time
 
 # A worker that is gone with its host is replaced after this; a slice renews it in a third of this.
 LEASE: Final = timedelta(seconds=15)

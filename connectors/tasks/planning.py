@@ -13,12 +13,13 @@ from typing import Final, Protocol, TypeAlias
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from connectors import database_time
 from connectors.database import CONNECT
 from connectors.models import Connector, State, Target, Task
 from connectors.runtime import planner
 from connectors.runtime.planner import Action, ConnectorRow, TaskRow
 from connectors.runtime.pools import PLAIN
-from connectors.tasks import database_time, vouching, workers
+from connectors.tasks import vouching, workers
 
 log: Final = logging.getLogger(__name__)
 TASK_FIELDS: Final = (

@@ -9,13 +9,14 @@ from typing import Final
 
 from django.db import transaction
 
+from connectors import database_time
 from connectors.database import CONNECT
 from connectors.installed_parts import INSTALLED
 from connectors.models import Connector, State, Target, Task
 from connectors.runtime.ports import Level
 from connectors.runtime.traces import trace
 from connectors.sdk.errors import ConfigError
-from connectors.tasks import configs, database_time
+from connectors.tasks import configs
 from connectors.tasks.task_log import TaskLog
 from connectors.validation import warnings_of
 from connectors.vault import Stored

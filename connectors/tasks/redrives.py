@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from django.db import DatabaseError, connections, transaction
 from django.db.models import QuerySet
 
+from connectors import database_time
 from connectors.database import CONNECT
 from connectors.models import Redrive as Row
 from connectors.models import RunState
@@ -18,7 +19,7 @@ from connectors.redrive_plans import plan_of
 from connectors.runtime.pools import PLAIN
 from connectors.runtime.ports import Clock, LeaseLost, Verdict
 from connectors.runtime.redrive import Ending, Redrive, Run, RunEnd, Step, Wire
-from connectors.tasks import database_time, leases, workers
+from connectors.tasks import leases, workers
 
 log: Final = logging.getLogger(__name__)
 # One batch waits for the cluster up to 15 s, and the lease is renewed between batches.

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from django.db import DatabaseError
 
+from connectors import database_time
 from connectors.models import WorkerReport
 from connectors.plugins.spark import report as spark
 from connectors.runtime.pools import SPARK
-from connectors.tasks import database_time, processes
+from connectors.tasks import processes
 
 log: Final = logging.getLogger(__name__)
 Telling = Callable[[], Mapping[str, Any]]

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 from django.db import DatabaseError, connections, transaction
 
+from connectors import database_time
 from connectors.database import CONNECT
 from connectors.models import SourceOffset, Task
 from connectors.places import digest_of
 from connectors.runtime.ports import LeaseLost
 from connectors.sdk.errors import RetriableError
 from connectors.sdk.records import Place
-from connectors.tasks import database_time
 from connectors.tasks.leases import Taken
 
 

@@ -8,11 +8,12 @@ from typing import Final
 
 from django.db import transaction
 
+from connectors import database_time
 from connectors.database import CONNECT
 from connectors.models import Worker
 from connectors.runtime.pools import PLAIN
 from connectors.sdk import outgoing
-from connectors.tasks import crashes, database_time, processes
+from connectors.tasks import crashes, processes
 from connectors.tasks.processes import Process
 
 log: Final = logging.getLogger(__name__)

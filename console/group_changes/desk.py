@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from brokers.controlplane import selectors
 from brokers.controlplane.services import GroupChangeKind
 from console.group_changes.plans import GroupPlan, PlannedStep
-from console.turns import Turns
+from gateway.access.turns import Turns
 from gateway.kafka.admin import Admin
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import at_time, bounds

@@ -32,11 +32,11 @@ from console.preferences import preferences_of
 from console.queries.frame import Frame, frame
 from console.queries.group_forms import group_form_page
 from console.queries.reading import Reading, State, moment
-from console.turns import TooBusy
 from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
+from gateway.access.turns import TooBusy
 from gateway.kafka.errors import KafkaFailure
 
 form_page = require_http_methods(["GET", "HEAD", "POST"])

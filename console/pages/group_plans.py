@@ -29,11 +29,11 @@ from console.queries import group_plans as query
 from console.queries import live
 from console.queries.frame import frame
 from console.queries.links import link
-from console.turns import TooBusy
 from gateway.access.grants import Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import signed_in
 from gateway.access.selectors import rights_of
+from gateway.access.turns import TooBusy
 from gateway.kafka import shown_names
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.errors import Kind as FailureKind

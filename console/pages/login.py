@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
 
-from console import kept_forms, login_limits
+from console import kept_forms
 from console.events import running
 from console.pages.form_addresses import takes_forms
-from console.turns import TooBusy
-from gateway.access import audit, first_user, selectors, sessions
+from gateway.access import audit, first_user, login_limits, selectors, sessions
+from gateway.access.turns import TooBusy
 
 # The Retry-After while too many passwords are being checked.
 BUSY_SECONDS: Final = 5

@@ -8,13 +8,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from console import login_limits
 from console.forms.passwords import PasswordForm
 from console.pages.login import BUSY_SECONDS, limited
-from console.turns import TooBusy
-from gateway.access import selectors, services
+from gateway.access import login_limits, selectors, services
 from gateway.access.operations import Operation
 from gateway.access.requirements import open_before_change, signed_in
+from gateway.access.turns import TooBusy
 
 
 @open_before_change

@@ -17,12 +17,12 @@ from console.kept_forms import keeps_form, typed_in
 from console.queries import produce as query
 from console.queries.frame import frame
 from console.queries.reading import Reading
-from console.turns import TooBusy
 from gateway.access import audit
 from gateway.access.grants import Resource
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import actor_of, rights_of
+from gateway.access.turns import TooBusy
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.errors import Kind as FailureKind
 

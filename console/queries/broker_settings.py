@@ -12,7 +12,7 @@ from brokers.cluster import broker_configs
 from brokers.cluster.config_values import LIVE, ConfigRow, ConfigType
 from brokers.cluster.image import ResourceType
 from brokers.controlplane import selectors
-from console.turns import TooBusy, Turns
+from gateway.access.turns import TooBusy, Turns
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure

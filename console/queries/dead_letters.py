@@ -16,7 +16,7 @@ from console import group_names
 from console.group_changes.desk import bootstrap_of
 from console.queries.lag import Mark
 from console.queries.reading import moment
-from console.turns import TooBusy, Turns
+from gateway.access.turns import TooBusy, Turns
 from gateway.kafka import shown_names
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure

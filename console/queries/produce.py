@@ -13,9 +13,9 @@ from console.forms.records import RecordForm, again
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
 from console.queries.topic_messages import bootstrap_of
-from console.turns import TooBusy
 from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
+from gateway.access.turns import TooBusy
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Record
 

@@ -1,4 +1,4 @@
-"""Defines the tables of users' rights and sessions in the web database: fields and constraints.
+"""Defines the tables of users' rights, sessions and failed logins in the web database.
 
 Read through `selectors`, written through `services` and by the session store.
 """
@@ -138,6 +138,25 @@ class UntoldChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} {self.subject}"
+
+
+class FailedLogin(models.Model):
+    """The number of failed logins of one source within one time window.
+
+    A source is an address or an account, stored as a digest: what people type into the wrong field
+    belongs in no database.
+    """
+
+    source = models.CharField(max_length=DIGEST_CHARS, unique=True)
+    failures = models.PositiveIntegerField(default=0)
+    window_started_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        # The console had this table first, and an update keeps its rows.
+        db_table = "console_failedlogin"
+
+    def __str__(self) -> str:
+        return f"{self.source[:8]}: {self.failures}"
 
 
 class Session(AbstractBaseSession):

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from gateway.rest import process
-from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError
+from gateway.rest.mounts import PASSED
 from gateway.rest.passed import HEADER, signed
-from gateway.rest.router import NOBODY, Route
-from gateway.rest.traffic import COUNTED, STEPS, Amounts
-from gateway.rest.worker import Worker
+from gateway.rest.router import NOBODY
+from gateway.rest.traffic import COUNTED, PATH, STEPS, Amounts
 
-PATH: Final = "/traffic"
-# The path at which `mounts` serves requests of other workers.
-ADDRESS: Final = f"/passed{PATH}"
+ADDRESS: Final = f"{PASSED}{PATH}"
 # A worker answers within milliseconds; a page waits no longer for each one that hangs.
 ASK_SECONDS: Final = 0.5
 # A gateway has a few workers per core; with more, a page would wait too long for hanging ones.
@@ -81,15 +78,6 @@ class Workers:
             else:
                 told[name] = answer
         return summed(told, silent)
-
-
-def told_routes(worker: Worker) -> Sequence[Route]:
-    """Return the routes that other workers of the home call."""
-
-    async def tell(call: Call) -> None:
-        await call.answer(OK, worker.traffic.recent())
-
-    return [Route(method="GET", path=PATH, handler=tell)]
 
 
 def asked(path: str) -> dict[str, Any] | None:

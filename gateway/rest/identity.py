@@ -23,13 +23,19 @@ from django.contrib.auth.models import User
 from django.db import Error
 from django.utils import timezone
 
-from console import login_limits
-from console.login_limits import Sources
-from console.turns import TooBusy
-from gateway.access import audit, selectors, session_users, token_selectors, token_services
+from gateway.access import (
+    audit,
+    login_limits,
+    selectors,
+    session_users,
+    token_selectors,
+    token_services,
+)
 from gateway.access.audit import Actor
 from gateway.access.callers import Caller, CallerKind
+from gateway.access.login_limits import Sources
 from gateway.access.token_selectors import KnownToken, TokenState
+from gateway.access.turns import TooBusy
 from gateway.rest import cookies
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import (

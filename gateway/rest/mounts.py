@@ -11,11 +11,10 @@ from typing import Any, Final
 from gateway.rest.calls import Call, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import routes as consume
-from gateway.rest.home_traffic import told_routes
 from gateway.rest.produce import routes as produce
 from gateway.rest.records import routes as records
 from gateway.rest.router import NOBODY, Callers, Route, Router, Traffic
-from gateway.rest.traffic import PassedTraffic
+from gateway.rest.traffic import PassedTraffic, passed_routes
 from gateway.rest.worker import Worker
 
 Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
@@ -145,7 +144,7 @@ def mounts(
         passed=_mount(
             worker,
             PASSED,
-            [*consumers.passed_routes(), *told_routes(worker)],
+            [*consumers.passed_routes(), *passed_routes(worker.traffic)],
             callers=worker.passed_callers,
             traffic=PassedTraffic(worker.traffic),
         ),

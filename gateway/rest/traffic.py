@@ -6,13 +6,14 @@ call is counted while it runs. Bare calls are counted on the loop and views in t
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Final
 
 from gateway.rest.calls import Call
+from gateway.rest.router import Route
 
 # A row takes some hundred bytes. Only authenticated callers have one, so these are tokens and users
 # of one installation; a script that creates a token per run must not fill the memory.
@@ -27,6 +28,8 @@ STEPS: Final = 20
 # The amounts of a step, in this order.
 COUNTED: Final = ("requests", "records", "errors", "bytes_in", "bytes_out")
 NOTHING: Final = (0,) * len(COUNTED)
+# By which other workers of the home ask for counts.
+PATH: Final = "/traffic"
 
 Amounts = tuple[int, ...]
 
@@ -184,3 +187,12 @@ class PassedTraffic:
 
 def _sum(one: Amounts, other: Iterable[int]) -> Amounts:
     return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def passed_routes(counter: Counter) -> Sequence[Route]:
+    """Return the routes by which the other workers of the home read a worker's counts."""
+
+    async def answer(call: Call) -> None:
+        await call.answer(200, counter.recent())
+
+    return [Route(method="GET", path=PATH, handler=answer)]

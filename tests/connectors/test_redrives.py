@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from connectors import changes, dead_letters, models, redrives, services
+from connectors import changes, database_time, dead_letters, models, redrives, services
 from connectors.changes import By
 from connectors.models import RunState
 from connectors.redrive_plans import RedrivePlan
@@ -15,8 +15,8 @@ from connectors.refusals import Conflict, NotFound, Refused, Unfit
 from connectors.runtime.letters import Destination, Unsent
 from connectors.runtime.retry_topic import RUN
 from connectors.sdk.records import TopicPartition
-from connectors.tasks import database_time, workers
 from connectors.tasks import redrives as tasks
+from connectors.tasks import workers
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import FULL_ADMIN, Grant, Rights
 from gateway.access.operations import Kind, Operation

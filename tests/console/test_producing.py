@@ -8,7 +8,7 @@ import pytest
 
 from console import producing
 from console.producing import record_at
-from console.turns import TooBusy, Turns
+from gateway.access.turns import TooBusy, Turns
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure

@@ -189,4 +189,4 @@ def test_what_protects_users_is_on(tmp_path: Path) -> None:
     said = settings_with(SAMSA_HOME=str(tmp_path))
 
     assert said["debug"] is False
-    assert said["hasher"] == "console.password_hasher.PasswordHasher"
+    assert said["hasher"] == "gateway.access.password_hasher.PasswordHasher"

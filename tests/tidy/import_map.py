@@ -4,7 +4,8 @@ Rooms that do not exist yet have their row already, so that their first module i
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from tests.tidy.project import Source, is_within
 
@@ -35,7 +36,9 @@ OF_COMMANDS = (
     "spark_integration.jobs.class_archive spark_integration.jobs.errors "
     "spark_integration.jobs.java spark_integration.jobs.package spark_integration.jobs.programs"
 )
-LOGINS = "console.login_limits console.turns"
+SHARED_BY_COMMANDS = (
+    "cli.home cli.output cli.bootstrap cli.environment cli.installed cli.installer "
+)
 SHARD = "brokers.coordination.shard "
 
 # What marks a room as concurrent, on the network, in the web, and so on: kind -> modules, of which
@@ -138,14 +141,22 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "asyncio subprocess signal socket select fcntl ssl",
     ),
     "brokers.inspection": ("", "http.client"),
+    # What every command shares.
+    "cli.home": ("", "click"),
+    "cli.output": ("", "click"),
+    "cli.bootstrap": ("cli.home brokers.supervisor gateway.kafka", "click"),
+    "cli.installed": ("", ""),
+    "cli.installer": ("", "subprocess selectors"),
+    "cli.environment": ("cli.installed cli.installer", "subprocess fcntl"),
     "cli": (
-        OF_COMMANDS,
+        SHARED_BY_COMMANDS + OF_COMMANDS,
         "click rich subprocess signal selectors fcntl",
     ),
     # Runs jobs in a session of its own process.
     "cli.spark_examples": (
         (
-            "cli brokers.supervisor gateway.kafka spark_integration.examples "
+            "cli.bootstrap cli.environment cli.output brokers.supervisor gateway.kafka "
+            "spark_integration.examples "
             "spark_integration.jobs spark_integration.datasource.source"
         ),
         "click signal fcntl",
@@ -153,13 +164,13 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The collector of a home is asked for what Kafka's protocol does not know.
     "cli.verdicts": (
         (
-            "cli brokers.supervisor gateway.kafka console.monitoring.selectors "
+            "cli.bootstrap brokers.supervisor gateway.kafka console.monitoring.selectors "
             "console.monitoring.tables console.monitoring.verdicts"
         ),
         "click",
     ),
     # Kafka Connect's REST is asked over HTTP.
-    "cli.connect_client": ("cli brokers.supervisor", "click http.client ssl socket"),
+    "cli.connect_client": ("cli.home brokers.supervisor", "click http.client ssl socket"),
     "gateway.moments": ("brokers.quantities", ""),
     # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
     # read by expressions of strangers, too.
@@ -174,19 +185,24 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "confluent_kafka concurrent asyncio threading",
     ),
     # Who may do what, for every room that people reach by a browser or by HTTP.
-    "gateway.access": ("", "django"),
+    "gateway.access": ("gateway.addresses gateway.access.turns", "django"),
+    # Bounds what all threads of a web server do at once.
+    "gateway.access.turns": ("", "threading"),
+    "gateway.addresses": ("", ""),
+    "gateway.log_lines": ("", ""),
+    # Views and streams of other rooms are named by settings, URLs and apps, and not imported.
     "gateway": (
-        CONNECTORS_DOORS
-        + "gateway.kafka gateway.access gateway.server gateway.rest gateway.ws gateway.shared "
-        + "console.monitoring.selectors "
-        + "console.events console.messages brokers.key_files brokers.agent_status",
+        (
+            "gateway.kafka gateway.access gateway.addresses gateway.log_lines gateway.rest "
+            "gateway.ws gateway.shared brokers.key_files brokers.agent_status"
+        ),
         "web asyncio",
     ),
+    # Starts the server.
+    "gateway.__main__": ("gateway.server", ""),
     # Streams of programs, on the event loop; views of what is answered in one piece.
     "gateway.rest": (
-        # Passwords are checked within the limits of the console's sign-in.
-        "gateway.kafka gateway.access gateway.shared gateway.addresses "
-        "gateway.rest.home_traffic " + LOGINS,
+        "gateway.kafka gateway.access gateway.access.turns gateway.shared gateway.addresses",
         "web asyncio concurrent threading",
     ),
     # What a page asks the workers of a home, by their own sockets.
@@ -226,6 +242,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Expressions of strangers, of plugins as of transforms.
     "connectors.sdk.regexes": ("connectors.sdk", "re2"),
     "connectors.runtime": ("connectors.sdk gateway.kafka", "re2"),
+    # Starts the processes of connectors, and gives secrets another key.
+    "connectors.management": (
+        "connectors connectors.runtime connectors.tasks gateway.log_lines",
+        "django celery",
+    ),
     # A thread renews the lease of the slice that runs; processes are watched by their pidfds.
     "connectors.tasks": (
         (
@@ -237,8 +258,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "connectors": (
         # Patterns of topics, and the groups of sinks; the file of keys that seals passwords.
         (
-            "connectors.runtime connectors.sdk connectors.plugins connectors.tasks "
-            "gateway.access gateway.kafka gateway.log_lines brokers.key_files brokers.quantities"
+            "connectors.runtime connectors.sdk connectors.plugins "
+            "gateway.access gateway.kafka brokers.key_files brokers.quantities"
         ),
         "django celery",
     ),
@@ -260,12 +281,13 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "brokers.cluster.decisions brokers.cluster.effects brokers.cluster.implications "
         + "gateway.kafka gateway.access gateway.addresses brokers.inspection brokers.disk_room "
         + "gateway.moments brokers.quantities "
-        + "console.password_hasher "
         # What workers say of themselves, and of their tasks.
         + "connectors.worker_reports connectors.runtime.condition "
         # What workers count for callers.
         + "gateway.rest.home_traffic gateway.rest.traffic "
-        + "console.turns "
+        # What the web server asks of an application.
+        + "gateway.health "
+        + "console.preferences console.spreadsheets "
         + "console.monitoring.selectors console.monitoring.tables console.monitoring.verdicts "
         + "console.events console.messages",
         "django celery",
@@ -282,16 +304,24 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + "gateway.kafka gateway.access gateway.addresses",
         "django asyncio concurrent threading",
     ),
-    "console.password_hasher": ("console.turns", "django"),
-    # Bounds what all threads of a web server do at once.
-    "console.turns": ("", "threading"),
+    # For pages and for streams.
+    "console.preferences": ("", "django"),
+    "console.spreadsheets": ("", ""),
     # One process with a loop of its own, and the thread by which a web server follows it.
     "console.monitoring": (
-        WATCHED + "console.monitoring.samples brokers.clock brokers.key_files brokers.beats",
+        WATCHED
+        + "console.monitoring.samples console.monitoring.packing console.monitoring.rings "
+        + "brokers.clock brokers.key_files brokers.beats",
         "asyncio threading socket http.client h11 signal",
     ),
     # The one writer of the one file of the collector.
-    "console.monitoring.samples": ("console.monitoring", "sqlite3 threading"),
+    "console.monitoring.samples": (
+        "console.monitoring.packing console.monitoring.rings",
+        "sqlite3 threading",
+    ),
+    # Its rows: values in columns, and the steps of a series.
+    "console.monitoring.packing": ("", ""),
+    "console.monitoring.rings": ("", ""),
     # Samples into a topic, by the house's client, in a thread that may wait for brokers.
     "console.monitoring.metrics_topic": ("console.monitoring gateway.kafka", "threading"),
     # Where the collector meets the database that names the brokers.
@@ -394,6 +424,21 @@ def violations(sources: Iterable[Source]) -> list[str]:
         ]
         bad += [f"{source.path}:{line}: {wrong}" for line, wrong in hidden_imports(source, here)]
     return bad
+
+
+def circle(sources: Iterable[Source]) -> Sequence[str]:
+    """Return rooms that import each other in a circle, in order; none if there is no circle."""
+    imported: dict[str, set[str]] = {}
+    for source in sources:
+        if (here := room_of(source.dotted)) is not None:
+            there = {room_of(name) for _, name in source.imports()}
+            imported.setdefault(here, set()).update(room for room in there if room)
+    try:
+        TopologicalSorter({here: there - {here} for here, there in imported.items()}).prepare()
+    except CycleError as error:
+        found: Sequence[str] = error.args[1]
+        return found
+    return ()
 
 
 def crosses(here: str, name: str) -> bool:

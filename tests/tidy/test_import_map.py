@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.import_map import DOORS, GUARDED, MAY_IMPORT, room_of, violations
+from tests.tidy.import_map import DOORS, GUARDED, MAY_IMPORT, circle, room_of, violations
 from tests.tidy.project import ROOT, Source, product
 
 
@@ -100,6 +100,16 @@ def test_an_import_hidden_in_a_string_is_found_even_behind_the_door(line: str) -
 )
 def test_what_the_map_allows_passes(path: str, line: str) -> None:
     assert violations([Source.parse(path, line)]) == []
+
+
+def test_no_rooms_import_each_other_in_a_circle() -> None:
+    assert circle(product()) == ()
+
+
+def test_planted_circle_is_found() -> None:
+    planted = Source.parse("gateway/access/selectors.py", "from console.queries import live")
+
+    assert {"console", "gateway.access"} <= set(circle([*product(), planted]))
 
 
 def table(heading: str) -> list[list[str]]:

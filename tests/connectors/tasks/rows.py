@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from connectors import database_time
 from connectors.models import Connector, Task
-from connectors.tasks import database_time, leases
+from connectors.tasks import leases
 from connectors.tasks.leases import Taken
 
 CLUSTER = "cluster-of-the-tests-0"

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import connections
 
+from connectors import database_time
 from connectors.models import Connector, Task
 from connectors.runtime.ports import Ending, LeaseLost, SliceEnd, Verdict
 from connectors.sdk.errors import RetriableError
-from connectors.tasks import database_time, leases
+from connectors.tasks import leases
 from connectors.tasks.leases import Told
 from connectors.tasks.source_offsets import StoredOffsets
 from tests.connectors.tasks.rows import add_connector, add_task, again, expire, queued, taken

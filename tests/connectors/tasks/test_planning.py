@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from connectors import registry, selectors
+from connectors import database_time, registry, selectors
 from connectors.models import Connector, LogLine, Task, Worker
 from connectors.runtime import planner
 from connectors.runtime.ports import Ending, SliceEnd
@@ -18,7 +18,6 @@ from connectors.sdk.configs import Secret
 from connectors.tasks import (
     beat,
     configs,
-    database_time,
     leases,
     planning,
     preparation,

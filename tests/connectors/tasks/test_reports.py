@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from connectors import worker_reports
+from connectors import database_time, worker_reports
 from connectors.models import WorkerReport
 from connectors.runtime.pools import PLAIN, SPARK
-from connectors.tasks import database_time, processes, reports, workers
+from connectors.tasks import processes, reports, workers
 from connectors.tasks.reports import Reporter
 from tests.connectors.tasks.rows import CLUSTER
 

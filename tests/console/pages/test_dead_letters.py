@@ -15,8 +15,8 @@ from connectors import dead_letters, models
 from connectors.runtime.retry_topic import name_for
 from connectors.sdk.records import TopicPartition
 from console.queries import dead_letters as query
-from console.turns import TooBusy
 from gateway.access.operations import Role
+from gateway.access.turns import TooBusy
 from gateway.kafka.errors import failure
 from tests.builders import connectors as rows
 from tests.builders import users

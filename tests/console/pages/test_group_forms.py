@@ -18,8 +18,8 @@ from console.group_changes.applying import Result
 from console.group_changes.plans import GroupPlan, LeftOut
 from console.pages import group_plans
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
-from console.turns import Turns
 from gateway.access.operations import Kind, Operation
+from gateway.access.turns import Turns
 from gateway.kafka.errors import failure
 from gateway.kafka.values import Place
 from tests.builders import live, users

@@ -5,8 +5,8 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.login_limits import MAX_PER_PAIR
-from console.turns import TooBusy
+from gateway.access.login_limits import MAX_PER_PAIR
+from gateway.access.turns import TooBusy
 from tests.builders import users
 from tests.builders.users import PASSWORD
 

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.login_limits import MAX_PER_PAIR
 from gateway.access import selectors
+from gateway.access.login_limits import MAX_PER_PAIR
 from gateway.access.operations import Role
 from tests.builders import users
 from tests.builders.users import PASSWORD

@@ -9,8 +9,8 @@ from django.test import Client
 
 from brokers.controlplane import models
 from console import producing
-from console.turns import TooBusy
 from gateway.access.operations import Kind, Operation
+from gateway.access.turns import TooBusy
 from gateway.kafka.errors import failure
 from gateway.kafka.values import Delivered, NewRecord, Record
 from tests.builders import users

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from gateway.rest import home_traffic, mounts, process
-from gateway.rest.home_traffic import NoTraffic, Workers, asked, summed, told_routes
+from gateway.rest.home_traffic import NoTraffic, Workers, asked, summed
 from gateway.rest.mounts import Mount, Mounts
 from gateway.rest.passed import PassedCallers
 from gateway.rest.router import Router
-from gateway.rest.traffic import STEPS, Counter, PassedTraffic
+from gateway.rest.traffic import STEPS, Counter, PassedTraffic, passed_routes
 from gateway.rest.worker import Place, Worker
 from tests.fakes import asgi
 
@@ -29,7 +29,7 @@ def worker(folder: Path, name: str) -> Worker:
 def serving(path: Path, worker: Worker) -> Iterator[None]:
     """Answer one request on a socket as that worker would."""
     router = Router(
-        told_routes(worker),
+        passed_routes(worker.traffic),
         callers=PassedCallers(),
         traffic=PassedTraffic(worker.traffic),
         cluster_id=lambda: "c",
@@ -55,10 +55,6 @@ def serving(path: Path, worker: Worker) -> Iterator[None]:
         thread.start()
         yield
         thread.join()
-
-
-def test_the_address_is_where_workers_ask_each_other() -> None:
-    assert f"{mounts.PASSED}{home_traffic.PATH}" == home_traffic.ADDRESS
 
 
 def test_what_workers_did_in_the_same_step_is_added_up(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from console.login_limits import MAX_PER_PAIR
-from console.turns import TooBusy
 from gateway.access import models, token_selectors, token_services
 from gateway.access.callers import Caller, CallerKind
+from gateway.access.login_limits import MAX_PER_PAIR
 from gateway.access.operations import Kind, Operation, Role
+from gateway.access.turns import TooBusy
 from gateway.rest import identity
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.credentials import Asked

@@ -1,9 +1,10 @@
 """Failed logins, counted by address, alone and with the account, in a bounded table."""
 
 import pytest
+from django.core.management import call_command
 
-from console import login_limits
-from console.login_limits import (
+from gateway.access import login_limits
+from gateway.access.login_limits import (
     MAX_PER_ADDRESS,
     MAX_PER_PAIR,
     WINDOW,
@@ -12,7 +13,9 @@ from console.login_limits import (
     forget,
     take_back,
 )
-from console.models import FailedLogin
+from gateway.access.models import FailedLogin
+
+pytestmark = pytest.mark.usefixtures("database")
 
 NOON = 1_700_000_000.0
 WINDOW_S = WINDOW.total_seconds()
@@ -148,3 +151,14 @@ def test_an_address_that_has_to_wait_adds_no_rows(monkeypatch: pytest.MonkeyPatc
         at(60, account=f"made-up-{number}")
 
     assert FailedLogin.objects.count() == rows
+
+
+@pytest.mark.slow
+def test_counts_of_an_older_release_are_kept() -> None:
+    at(0)
+    before = failures()
+    call_command("migrate", "access", "0004", verbosity=0)
+
+    call_command("migrate", verbosity=0)
+
+    assert failures() == before

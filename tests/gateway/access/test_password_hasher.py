@@ -11,15 +11,15 @@ from django.contrib.auth.hashers import (
 )
 from django.test.utils import override_settings
 
-from console import password_hasher
-from console.password_hasher import PasswordHasher
+from gateway.access import password_hasher
+from gateway.access.password_hasher import PasswordHasher
 
 MIB = 1024
 
 
 @pytest.fixture
 def real_hasher() -> Iterator[None]:
-    with override_settings(PASSWORD_HASHERS=["console.password_hasher.PasswordHasher"]):
+    with override_settings(PASSWORD_HASHERS=["gateway.access.password_hasher.PasswordHasher"]):
         yield
 
 

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.crypto import salted_hmac
 
-from console.models import FailedLogin
+from gateway.access.models import FailedLogin
 from gateway.addresses import is_loopback, network_of
 
 WINDOW: Final = timedelta(minutes=15)
@@ -30,6 +30,8 @@ MAX_PER_PAIR: Final = 10
 MAX_PER_ADDRESS: Final = 100
 # Rows in the table: a few megabytes.
 MAX_SOURCES: Final = 10_000
+# An older release has counted with this name: another one would forget its counts.
+SALT: Final = "console.login_limits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +79,15 @@ def take_back(sources: Sources) -> None:
 def forget(sources: Sources) -> None:
     """Forget the failures of an account that has logged in, at its address.
 
-    For the address, only this attempt is undone: an own account must not buy further attempts at
-    others.
+    For the address, only this attempt is undone: a login to one's own account must not reset the
+    limit for other accounts.
     """
     take_back(sources)
     FailedLogin.objects.filter(source=sources.pair).delete()
 
 
 def digest(kind: str, text: str) -> str:
-    return salted_hmac(f"console.login_limits.{kind}", text, algorithm="sha256").hexdigest()
+    return salted_hmac(f"{SALT}.{kind}", text, algorithm="sha256").hexdigest()
 
 
 def _count(sources: Sources, moment: datetime) -> int:

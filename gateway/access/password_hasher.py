@@ -7,7 +7,7 @@ from typing import Final
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
 
-from console.turns import Turns
+from gateway.access.turns import Turns
 
 # At once: two cores hash no faster with more, and each takes the memory below.
 PLACES: Final = 2

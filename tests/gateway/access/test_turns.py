@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from console.turns import TooBusy, Turns
+from gateway.access.turns import TooBusy, Turns
 
 PATIENCE_S = 20
 PLACES, QUEUE = 2, 20

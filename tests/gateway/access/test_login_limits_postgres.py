@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from console.login_limits import MAX_PER_PAIR, Sources, attempt
+from gateway.access.login_limits import MAX_PER_PAIR, Sources, attempt
 from tests.database import postgres_database
 from tests.extras import requires
 from tests.suite.services import shared_postgres
