@@ -7,7 +7,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,8 @@ from gateway.rest.produce.routes import Room
 from gateway.rest.router import Router
 from gateway.rest.worker import Place, Worker
 from gateway.server import FRAME_BYTES, listening
-from gateway.ws import endpoint
+from gateway.ws.consumers import Endpoint
+from gateway.ws.endpoint import Sockets, services_of
 
 CLUSTER: Final = "bench"
 KNOWN_SECONDS: Final = 2.0
@@ -63,7 +64,9 @@ def main() -> None:
     worker = Worker(place)
     callers = Anybody()
     worker.__dict__ |= {"callers": callers, "cluster_id": CLUSTER}
-    sockets = endpoint.Room(worker)
+    # Without the router of Channels: a worker has loaded Django's URLs, and this process would load
+    # them, 10 MB, for the router alone.
+    sockets = Endpoint.as_asgi(sockets=cache(lambda: Sockets(services_of(worker))))
     room = Free(worker)
     router = Router(
         [*room.v3(), *room.v2()],

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol, runtime_checkable
 
+from channels.routing import ProtocolTypeRouter
 from django.apps import apps
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -20,13 +21,14 @@ from gateway import home, log_lines
 from gateway.connect_port import ConnectPort
 from gateway.dispatch import Dispatch, is_below, is_own
 from gateway.forwarding import Forwarded
+from gateway.handshakes import Handshakes
 from gateway.health import Application, Door, Scope
 from gateway.host_names import Request
 from gateway.rest import mounts, process, root
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
 from gateway.shared.link import BadAddress, address_of
-from gateway.ws import description, endpoint
+from gateway.ws import description, endpoint, routing
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -115,8 +117,7 @@ class Program:
         self._worker = Worker(place())
         is_web = settings.DOOR == "web"
         door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
-        sockets = {endpoint.PATH: endpoint.Room(self._worker)}
-        calls = mounts.mounts(self._worker, door, sockets=sockets)
+        calls = mounts.mounts(self._worker, door, sockets=[endpoint.PATH])
         # For views, which are created without it.
         process.take(self._worker, calls.routes())
         prefixes = mounts.PREFIXES[door]
@@ -144,7 +145,9 @@ class Program:
             below = any(is_below(scope["path"], prefix) for prefix in prefixes)
             return below and not is_own(scope)
 
-        programs = Origins(dispatch, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
+        sockets = Handshakes(routing.router_of(self._worker), programs=prefixes)
+        both = ProtocolTypeRouter({"http": dispatch, "websocket": sockets})
+        programs = Origins(both, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
         return Forwarded(programs, settings.TRUSTED_PROXIES)
 
 

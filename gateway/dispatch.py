@@ -1,4 +1,4 @@
-"""Sends requests past Django to bare ASGI applications, by their path.
+"""Sends HTTP requests past Django to bare ASGI applications, by their path.
 
 For calls that Django cannot serve: an answer that stays open would occupy one of its threads, and
 an endless body would never reach a view. Django gets a body only after its sender is known, or
@@ -22,7 +22,6 @@ from gateway.rest.incoming import Arriving, Budget, unread
 from gateway.rest.inflating import plain
 from gateway.rest.mounts import CONNECT
 from gateway.rest.router import NOBODY, Traffic
-from gateway.ws.endpoint import refuse
 
 
 class Calls(Protocol):
@@ -48,7 +47,7 @@ class Callers(Protocol):
 
 
 class Dispatch:
-    """An ASGI application.
+    """An ASGI application for HTTP.
 
     `bare` is by path. Paths below the prefixes in `programs` are for programs: their callers are
     authenticated here, and Django gets the path as it was sent, so that an escaped slash (`a%2Fb`)
@@ -75,33 +74,29 @@ class Dispatch:
         self._otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_http = scope["type"] == "http"
         refused: ApiError | None = None
         if self._is_of_host(scope):
             await self._serve_host(scope, receive, send)
             return
         if is_own(scope):
             application: Application | None = self._calls.find_own(scope)
-        elif is_http and scope["path"] in self._bare:
+        elif scope["path"] in self._bare:
             application = self._bare[scope["path"]]
         else:
             application = self._calls.find(scope)
             if application is not None or self._is_of_program(scope):
                 try:
                     host_names.check(scope)
-                    scope, receive = plain(scope, receive) if is_http else (scope, receive)
+                    scope, receive = plain(scope, receive)
                 except ApiError as error:
                     refused = error
         if refused is not None:
             await self._fail(scope, send, refused)
         elif application is not None:
-            await application(scope, receive, with_headers(send) if is_http else send)
-        elif is_http:
+            await application(scope, receive, with_headers(send))
+        else:
             serve = self._serve_program if self._is_of_program(scope) else self._serve_page
             await serve(scope, receive, send)
-        else:
-            # No WebSocket is served there: a handshake that is closed is answered with 403.
-            await send({"type": "websocket.close", "code": 1000})
 
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a call by a view, which finds its caller in the scope, or why there is none."""
@@ -155,10 +150,7 @@ class Dispatch:
             await self._fail(scope, send, body.refused)
 
     async def _fail(self, scope: Scope, send: Send, error: ApiError) -> None:
-        """Answer a call or a handshake with an error."""
-        if scope["type"] != "http":
-            await refuse(send, error)
-            return
+        """Answer a call with an error."""
         call = Call(
             scope, _nothing, with_headers(send), caller=NOBODY, cluster_id="", parameters={}
         )
@@ -169,8 +161,8 @@ class Dispatch:
         self._traffic.count(call)
 
     def _is_of_host(self, scope: Scope) -> bool:
-        is_served = CONNECT in self._programs and is_below(scope.get("path", ""), CONNECT)
-        return is_served and scope["type"] == "http" and is_own(scope) and HOST_USER in scope
+        is_served = CONNECT in self._programs and is_below(scope["path"], CONNECT)
+        return is_served and is_own(scope) and HOST_USER in scope
 
     def _is_of_program(self, scope: Scope) -> bool:
         return any(is_below(scope["path"], prefix) for prefix in self._programs)

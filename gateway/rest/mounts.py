@@ -3,7 +3,7 @@
 A package offers `routes(worker)`; it knows the rest of its paths and no prefix.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -60,12 +60,12 @@ class Mounts:
         mounts: Sequence[Mount],
         *,
         passed: Mount,
-        sockets: Mapping[str, Application] | None = None,
+        sockets: Collection[str] = (),
     ) -> None:
         # The longest prefix first: every path is below the root.
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.prefix))
         self._passed = passed
-        self._sockets = sockets or {}
+        self._sockets = sockets
 
     def routes(self) -> list[tuple[str, Route]]:
         """Return all HTTP routes, each with its prefix."""
@@ -73,10 +73,6 @@ class Mounts:
 
     def find(self, scope: Scope) -> Application | None:
         """Return the application of a call; None if Django has to serve it."""
-        if scope["type"] == "websocket":
-            return self._sockets.get(scope["path"])
-        if scope["type"] != "http":
-            return None
         if scope["path"] in self._sockets:
             return refuse_plain
         for mount in self._mounts:
@@ -86,8 +82,7 @@ class Mounts:
 
     def find_own(self, scope: Scope) -> Application:
         """Return the application of a call on the worker's own socket."""
-        application = found(self._passed, scope) if scope["type"] == "http" else None
-        return application or refuse_own
+        return found(self._passed, scope) or refuse_own
 
 
 def found(mount: Mount, scope: Scope) -> Application | None:
@@ -114,19 +109,14 @@ async def refuse_plain(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
     """Refuse other calls on the own socket, which is for calls that are passed on."""
-    if scope["type"] == "http":
-        call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
-        await call.fail(ApiError(Code.NOT_FOUND, f"{scope['path']} is not served on this socket"))
-    else:
-        await send({"type": "websocket.close", "code": 1000})
+    call = Call(scope, receive, send, caller=NOBODY, cluster_id="", parameters={})
+    await call.fail(ApiError(Code.NOT_FOUND, f"{scope['path']} is not served on this socket"))
 
 
-def mounts(
-    worker: Worker, door: Door, *, sockets: Mapping[str, Application] | None = None
-) -> Mounts:
+def mounts(worker: Worker, door: Door, *, sockets: Collection[str] = ()) -> Mounts:
     """Return the mounts of a process. A new package adds itself to one of these rows.
 
-    `sockets` are by path, the same in both processes.
+    `sockets` are the paths of WebSockets, which refuse calls.
     """
     writes = produce.Room(worker)
     v3: list[Route] = [*writes.v3()]

@@ -1,10 +1,6 @@
-"""The ASGI application of `/ws/v1`: accepts sockets, and ends them with the worker.
-
-Without the routing of Channels: there is only one path, and `gateway.dispatch` knows it.
-"""
+"""Admits the sockets of a worker, runs their connections, and ends them with the worker."""
 
 import asyncio
-from functools import cached_property
 from typing import Final
 
 from django.conf import settings
@@ -48,16 +44,37 @@ class Sockets:
         self._none = asyncio.Event()
         self._none.set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (await receive())["type"] != "websocket.connect":
-            return
-        try:
-            caller = await self._let_in(scope)
-        except ApiError as error:
-            await refuse(send, error)
-            return
-        chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
-        await send({"type": "websocket.accept", "subprotocol": chosen})
+    async def admit(self, scope: Scope) -> Caller | None:
+        """Return the caller of a handshake; None if it has to authenticate by a frame.
+
+        Raises ApiError for a handshake that is refused.
+        """
+        if self._is_draining:
+            raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again", retry_after_s=1)
+        offered = scope.get("subprotocols") or [PROTOCOL]
+        if PROTOCOL not in offered:
+            raise ApiError(Code.BAD_REQUEST, f"no sub-protocol but {PROTOCOL} is spoken here")
+        if scope.get("query_string"):
+            raise ApiError(
+                Code.BAD_REQUEST,
+                f"{PATH} takes no query: logs and histories would keep a token there; show it in"
+                " the header Authorization, or in the frame auth",
+            )
+        headers = headers_of(scope)
+        if "authorization" in headers:
+            return await self._services.callers.of(scope)
+        if "cookie" in headers:
+            try:
+                return await self._services.callers.of(scope)
+            except ApiError as error:
+                # Browsers send cookies automatically: the page may have a token instead.
+                if error.code is not Code.NOT_AUTHENTICATED:
+                    raise
+        self._require_room_for_unknown(self._network_of(scope))
+        return None
+
+    async def run(self, scope: Scope, receive: Receive, send: Send, caller: Caller | None) -> None:
+        """Serve an accepted socket until it ends."""
         connection = Connection(scope, receive, send, self._services)
         self._open[connection] = self._network_of(scope)
         self._none.clear()
@@ -87,32 +104,6 @@ class Sockets:
     async def close(self) -> None:
         """Do nothing: nothing is left once all sockets have ended."""
 
-    async def _let_in(self, scope: Scope) -> Caller | None:
-        """Return the caller of a handshake; None if it has to authenticate by a frame."""
-        if self._is_draining:
-            raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again", retry_after_s=1)
-        offered = scope.get("subprotocols") or [PROTOCOL]
-        if PROTOCOL not in offered:
-            raise ApiError(Code.BAD_REQUEST, f"no sub-protocol but {PROTOCOL} is spoken here")
-        if scope.get("query_string"):
-            raise ApiError(
-                Code.BAD_REQUEST,
-                f"{PATH} takes no query: logs and histories would keep a token there; show it in"
-                " the header Authorization, or in the frame auth",
-            )
-        headers = headers_of(scope)
-        if "authorization" in headers:
-            return await self._services.callers.of(scope)
-        if "cookie" in headers:
-            try:
-                return await self._services.callers.of(scope)
-            except ApiError as error:
-                # Browsers send cookies automatically: the page may have a token instead.
-                if error.code is not Code.NOT_AUTHENTICATED:
-                    raise
-        self._require_room_for_unknown(self._network_of(scope))
-        return None
-
     def _require_room_for_unknown(self, network: str) -> None:
         unknown = [came for connection, came in self._open.items() if connection.is_unknown]
         own = unknown.count(network)
@@ -131,60 +122,29 @@ class Sockets:
         return network_of(client_address(peer, way, self._services.trusted))
 
 
-class Room:
-    """Created with the first socket: a worker is created before its loop runs."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    @cached_property
-    def sockets(self) -> Sockets:
-        worker = self._worker
-        services = Services(
-            callers=worker.callers,
-            watch=worker.callers.watch,
-            limits=worker.callers.limits,
-            desk=Desk(worker.deliveries, creation=worker.creation),
-            readers=worker.readers,
-            traffic=worker.traffic,
-            seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH, ledger=worker.ledger),
-            member_seats=Seats(
-                "members of groups",
-                most=MAX_MEMBERS,
-                each=MAX_MEMBERS_EACH,
-                ledger=worker.ledger,
-            ),
-            member=lambda group, reset: Member(
-                worker.connection,
-                group,
-                reset=reset,
-                commits_itself=False,
-                roster=worker.roster,
-            ),
-            cluster_id=worker.cluster_id,
-            trusted=settings.TRUSTED_PROXIES,
-        )
-        return worker.held_speaking(Sockets(services))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            sockets = self.sockets
-        except ApiError as error:
-            await refuse(send, error)
-            return
-        await sockets(scope, receive, send)
-
-
-async def refuse(send: Send, error: ApiError) -> None:
-    """Refuse a handshake with an HTTP answer."""
-    headers = [(b"content-type", b"application/json")]
-    if error.retry_after_s is not None:
-        headers.append((b"retry-after", str(error.retry_after_s).encode()))
-    await send(
-        {
-            "type": "websocket.http.response.start",
-            "status": error.code.status,
-            "headers": headers,
-        }
+def services_of(worker: Worker) -> Services:
+    """Return what the sockets of a worker share. Raises ApiError until the home has its files."""
+    return Services(
+        callers=worker.callers,
+        watch=worker.callers.watch,
+        limits=worker.callers.limits,
+        desk=Desk(worker.deliveries, creation=worker.creation),
+        readers=worker.readers,
+        traffic=worker.traffic,
+        seats=Seats("sockets", most=MAX_SOCKETS, each=MAX_SOCKETS_EACH, ledger=worker.ledger),
+        member_seats=Seats(
+            "members of groups",
+            most=MAX_MEMBERS,
+            each=MAX_MEMBERS_EACH,
+            ledger=worker.ledger,
+        ),
+        member=lambda group, reset: Member(
+            worker.connection,
+            group,
+            reset=reset,
+            commits_itself=False,
+            roster=worker.roster,
+        ),
+        cluster_id=worker.cluster_id,
+        trusted=settings.TRUSTED_PROXIES,
     )
-    await send({"type": "websocket.http.response.body", "body": error.body()})

@@ -21,7 +21,7 @@ from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.limits import Limits, Rates
 from gateway.rest.worker import Place, Worker
-from gateway.ws.endpoint import Room
+from gateway.ws.routing import router_of
 from tests.fakes.broker_thread import broker_beside
 
 TOKEN: Final = "the-token"  # noqa: S105 - nobody else knows it
@@ -60,7 +60,7 @@ def door_beside(folder: Path) -> Iterator[str]:
         producer.flush()
         worker = Worker(Place(name="w", home=folder, sockets=folder, bootstrap=broker.bootstrap))
         worker.__dict__["callers"] = Known()
-        config = uvicorn.Config(Room(worker), log_level="warning", lifespan="off")
+        config = uvicorn.Config(router_of(worker), log_level="warning", lifespan="off")
         server = uvicorn.Server(config)
         # Whoever comes before the server does waits for it.
         listener = socket.create_server(("127.0.0.1", 0))

@@ -111,8 +111,7 @@ def whole_door(
         if bootstrap:
             connection = Connection(bootstrap=bootstrap, timeout_s=timeout_s)
             worker.__dict__["connection"] = connection
-        sockets = {endpoint.PATH: endpoint.Room(worker)}
-        calls = mounts.mounts(worker, mounts.Door.WEB, sockets=sockets)
+        calls = mounts.mounts(worker, mounts.Door.WEB, sockets=[endpoint.PATH])
         process.take(worker, calls.routes())
         modules.limits.of_process = lambda: limited  # type: ignore[assignment]
         prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]

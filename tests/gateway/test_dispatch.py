@@ -14,7 +14,7 @@ from gateway.rest.bodies import MAX_BODY_BYTES
 from gateway.rest.calls import CALLER, HOST_USER, headers_of
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.incoming import Budget
-from tests.fakes.asgi import Answer, asked, scope_of
+from tests.fakes.asgi import Answer, asked
 from tests.fakes.rest_door import VIEWER, WRITER, Counted
 from tests.gateway.test_health import ask
 
@@ -34,7 +34,7 @@ async def own(_scope: Scope, _receive: Receive, send: Send) -> None:
 
 
 class Calls:
-    """The calls of programs: one address, and one socket."""
+    """The calls of programs: one address, and one on the own socket."""
 
     def find(self, scope: Scope) -> Application | None:
         return bare if scope["path"] == "/v3/stream" else None
@@ -135,12 +135,6 @@ def test_views_for_programs_get_the_path_as_it_was_sent(raw: bytes, path: str, g
     scope = {"type": "http", "path": path, "raw_path": raw, "server": ("127.0.0.1", 8082)}
 
     assert told(scope)["path"] == given
-
-
-def test_a_socket_that_nobody_serves_is_closed() -> None:
-    scope = {"type": "websocket", "path": "/ws/other", "server": ("127.0.0.1", 8082)}
-
-    assert told(scope) == {"type": "websocket.close", "code": 1000}
 
 
 def test_what_comes_by_the_own_socket_reaches_nothing_else() -> None:
@@ -291,18 +285,6 @@ def test_a_session_opens_nothing_for_programs_under_another_name(
     assert answered({"host": "evil.example"}) == status
     assert answered({"host": "127.0.0.1:8000"}) in {200, 204}
     assert answered({}) in {200, 204}
-
-
-def test_a_socket_with_a_session_is_refused_under_another_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(settings, "SESSION_COOKIE_NAME", "sessionid")
-    monkeypatch.setattr(Calls, "find", lambda _self, _scope: bare)
-    headers = {"cookie": "sessionid=s", "host": "evil.example"}
-
-    first = told({**scope_of("GET", "/ws/v1", headers), "type": "websocket"})
-
-    assert (first["type"], first["status"]) == ("websocket.http.response.start", 400)
 
 
 @pytest.mark.parametrize("host", ["evil x", 'a"b', "b\xfccher", "a:b", "h/x", "[::1", "x" * 300])

@@ -65,7 +65,3 @@ def test_the_own_socket_serves_what_is_passed_on_and_nothing_else() -> None:
     assert passed.status == 200
     assert other is not None
     assert other.json()["error_code"] == 404
-
-
-def test_what_is_no_call_of_http_is_nobodys() -> None:
-    assert MOUNTS.find({"type": "lifespan"}) is None

@@ -24,7 +24,8 @@ from gateway.rest.mounts import Door, mounts
 from gateway.rest.origins import Origins
 from gateway.rest.worker import Place, Worker
 from gateway.server import FRAME_BYTES, listening
-from gateway.ws.endpoint import PATH, Room
+from gateway.ws.endpoint import PATH
+from gateway.ws.routing import router_of
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 
@@ -109,10 +110,10 @@ def programs_door(folder: Path) -> Iterator[ProgramsDoor]:
             producer.send(NewRecord(value=b"one"))
             producer.flush()
         worker = Worker(Place(name="w", home=folder, sockets=folder, bootstrap=broker.bootstrap))
-        calls = mounts(worker, Door.GATEWAY, sockets={PATH: Room(worker)})
+        calls, sockets = mounts(worker, Door.GATEWAY), router_of(worker)
 
         async def served(scope: Scope, receive: Receive, send: Send) -> None:
-            application = calls.find(scope)
+            application = sockets if scope["type"] == "websocket" else calls.find(scope)
             assert application is not None, scope["path"]
             await application(scope, receive, send)
 

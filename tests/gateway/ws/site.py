@@ -31,6 +31,7 @@ from gateway.rest.seats import Seats
 from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
 from gateway.server import FRAME_BYTES, UNTAKEN_MS, Socket, listening
+from gateway.ws.consumers import Endpoint
 from gateway.ws.endpoint import Sockets
 from gateway.ws.services import Services
 
@@ -186,7 +187,7 @@ def run(
         listener = listening(socket.create_server(("127.0.0.1", 0)).detach(), untaken_ms=untaken_ms)
         site.address = f"ws://127.0.0.1:{listener.getsockname()[1]}/ws/v1"
         config = uvicorn.Config(
-            site.sockets,
+            Endpoint.as_asgi(sockets=lambda: site.sockets),
             ws=Socket,
             lifespan="off",
             log_level="warning",

@@ -15,6 +15,7 @@ from gateway.health import Message
 from gateway.server import FRAME_BYTES, STRANGERS_FRAME_BYTES
 from gateway.ws import connection as sockets
 from gateway.ws import endpoint, group_reader
+from gateway.ws.consumers import Endpoint
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.gateway.ws.site import BAD, GOOD, Client, Site, run, write
 
@@ -362,7 +363,7 @@ def test_a_socket_that_is_accepted_while_its_worker_stops_is_told(broker: Beside
 
         scope = {"type": "websocket", "path": "/ws/v1", "headers": []}
         async with asyncio.timeout(WAIT_S):
-            await site.sockets(scope, receive, send)
+            await Endpoint(lambda: site.sockets)(scope, receive, send)
         assert [message.get("code") for message in sent] == [None, 1012]
 
     run(broker, work)
