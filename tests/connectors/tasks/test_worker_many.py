@@ -27,7 +27,7 @@ MANY = 200 if IS_LONG else 12
 # little to do at once.
 TOPICS = 20 if IS_LONG else 12
 # Statuses are asked for so long.
-POLL_S = 300.0 if IS_LONG else 30.0
+POLL_S = 300.0 if IS_LONG else 15.0
 # Fifteen seconds are promised: one that is idle looks each ten; the machine may be busy.
 P95_S = 30.0
 # Of a core, for the process that plans: a twentieth is promised.
