@@ -21,7 +21,7 @@ from bench.broker_targets import Target
 from bench.measure import NoPeer
 from bench.ports import claim_port
 from cli.installer import InstallError
-from cli.maven import KAFKA_VERSION, KafkaJars
+from tests.suite.maven import KAFKA_VERSION, KafkaJars
 
 # A JVM on a busy machine; a start takes 3 to 6 s.
 START_SECONDS: Final = 120.0

@@ -19,12 +19,12 @@ from bench.measure import Cell, Table
 from bench.processes import Process, family
 from brokers.protocol.records.builder import BatchBuilder
 from cli.installer import InstallError
-from cli.maven import SPARK_KAFKA_VERSION, spark_kafka_jars
 from spark_integration.datasource.source import SamsaDataSource
 from spark_integration.datasource.wire.cluster import Cluster
 from spark_integration.datasource.wire.messages import TopicPartition
 from spark_integration.datasource.wire.settings import parse_settings
 from spark_integration.jobs.session import close_session, session
+from tests.suite.maven import SPARK_KAFKA_VERSION, spark_kafka_jars
 
 # The words of the formats: ours, and that of Spark's JAR.
 OURS: Final = "samsa"

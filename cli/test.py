@@ -20,9 +20,9 @@ from typing import Any, Final
 import click
 
 from cli.environment import ROOT, Environment
-from cli.extras import EXTRAS, ensure_extras
 from cli.installer import InstallError
 from cli.rewritten import rewrite_tests
+from tests.suite.extras import EXTRAS, ensure_extras
 
 # pytest's exit codes without a failure: all passed; none selected.
 PASSED, NOTHING_SELECTED = 0, 5

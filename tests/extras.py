@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.extras import EXTRAS, is_owed
 from tests.scale import IS_DESK
+from tests.suite.extras import EXTRAS, is_owed
 
 # The jars of the wheel that make a working classpath. Its folder holds an old lz4 beside the one
 # kafka-clients wants, so a wildcard over all of it would break LZ4.

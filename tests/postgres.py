@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 
 from bench.ports import claim_port
-from cli.extras import postgres_programs
+from tests.suite.extras import postgres_programs
 
 START_SECONDS = 60
 STOP_SECONDS = 20

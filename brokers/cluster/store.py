@@ -1,8 +1,8 @@
 """Defines the interface of a metadata store, as brokers use it.
 
-It has several implementations: the ORM store on SQLite and on PostgreSQL, the in-memory twin for
-tests and simulations, and the link over a unix socket to this host's agent, the only one that a
-real broker uses. All pass the same suite in tests/contracts.
+It has several implementations: the ORM store on SQLite and on PostgreSQL, the link over a unix
+socket to this host's agent, the only one that a real broker uses, and one in memory for tests. All
+pass the same suite in tests/contracts.
 """
 
 from collections.abc import AsyncIterator, Sequence

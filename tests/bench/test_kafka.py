@@ -7,7 +7,7 @@ import pytest
 from bench import kafka
 from bench.measure import NoPeer
 from cli.installer import InstallError
-from cli.maven import KafkaJars
+from tests.suite.maven import KafkaJars
 
 
 def test_without_java_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from typing import Final, TypedDict
 
 from playwright.sync_api import Page
 
-from cli.extras import AXE
+from tests.suite.extras import AXE
 
 # Of axe's four degrees, those that keep somebody from using a page.
 FORBIDDEN: Final = ("serious", "critical")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.extras import EXTRAS
 from cli.test import INTERRUPTED, Part, needed, run, run_part, run_pytest, tell
+from tests.suite.extras import EXTRAS
 
 # A test in the user's folder that passes under the project's own settings only.
 PROBE = """

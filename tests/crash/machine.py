@@ -17,9 +17,9 @@ from pathlib import Path
 from random import Random
 
 from bench.ports import claim_port
-from brokers.cluster.twin import Twin
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.crash_files import CrashDisk
+from tests.fakes.twin import Twin
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30

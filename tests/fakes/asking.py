@@ -12,7 +12,6 @@ from typing import Any, Protocol, Self, cast
 from brokers.clock import ManualClock
 from brokers.cluster.proposals import Outcome, Proposal
 from brokers.cluster.store import MetadataStore
-from brokers.cluster.twin import Twin
 from brokers.config import BrokerConfig
 from brokers.protocol.apis import APIS
 from brokers.protocol.codec import codec
@@ -23,6 +22,7 @@ from brokers.server.context import Context
 from brokers.server.metrics import Metrics
 from brokers.server.peers import Peer
 from brokers.server.served_api import Served
+from tests.fakes.twin import Twin
 
 LOG_DIR = "/var/lib/samsa-test"
 # Far above what any answer takes.

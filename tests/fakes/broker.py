@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from brokers.clock import Clock, SystemClock
-from brokers.cluster.twin import Door, Twin
 from brokers.config import BrokerConfig
 from brokers.key_files import write_keys
 from brokers.server.broker import Broker, Ready
@@ -25,6 +24,7 @@ from brokers.server.logs import Log
 from brokers.server.served import HANDLERS, LANES
 from brokers.storage.files import Files
 from tests.fakes.listener import HOST, ByteClient
+from tests.fakes.twin import Door, Twin
 
 T = TypeVar("T")
 

@@ -25,11 +25,11 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from cli.extras import KAFKAJS
 from tests.interop.homes import SESSION_MS
 from tests.interop.ownership import Line, Spans, Verdict, What, judge, parse
 from tests.oracles.confluent_client import QUIET, SECONDS, create_topic
 from tests.scale import count
+from tests.suite.extras import KAFKAJS
 from tests.suite.shared import ADDRESS_VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ class Kind:
     name: str
     command: tuple[str, ...]
     protocol: str = "classic"
-    # The extras that must be there for it; see cli/extras.py.
+    # The extras that must be there for it; see tests/suite/extras.py.
     needs: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)

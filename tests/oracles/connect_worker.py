@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from bench.ports import claim_port
-from cli.maven import KafkaJars, connect_jars
 from tests.oracles.kafka_broker import environment, java
+from tests.suite.maven import KafkaJars, connect_jars
 
 START_SECONDS: Final = 90
 STOP_SECONDS: Final = 30

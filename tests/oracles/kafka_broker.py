@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from bench.ports import claim_port
-from cli.maven import KafkaJars
+from tests.suite.maven import KafkaJars
 
 JAVA = (
     "java",

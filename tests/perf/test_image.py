@@ -20,11 +20,11 @@ from brokers.cluster.changes import Change, ConfigsChanged, PartitionChanged, To
 from brokers.cluster.image import ClusterImage, PartitionState, Position, ResourceType
 from brokers.cluster.link import encode_change, encode_snapshot
 from brokers.cluster.snapshot import ImageBuilder, TopicPiece
-from brokers.cluster.twin import Twin
 from brokers.cluster.updates import Backlog
 from brokers.server.agent_link import AgentLink
 from tests.contracts.keeper import new_id, registration
 from tests.fakes.agent_server import serving
+from tests.fakes.twin import Twin
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 

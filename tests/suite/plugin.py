@@ -17,9 +17,9 @@ from typing import Any, Final
 import pytest
 
 from cli import durations
-from cli.extras import EXTRAS, is_owed
 from tests.extras import missing
 from tests.scale import IS_DESK
+from tests.suite.extras import EXTRAS, is_owed
 from tests.suite.folders import write_to_memory
 from tests.suite.order import SPARK, LongestFirst, unit_of_file
 from tests.suite.services import SERVICES

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.maven import spark_kafka_jars
 from spark_integration.jobs.session import close_session, session
+from tests.suite.maven import spark_kafka_jars
 
 # For a JVM that lives for a minute beside other work on two cores: it compiles each method once and
 # at once, and collects garbage in one thread.

@@ -103,7 +103,7 @@ def absent_extra(folder: Path) -> Path:
     """Write a file that imports the package of an extra which is not installed."""
     (folder / "test_absent.py").write_text(ABSENT, encoding="utf-8")
     (folder / "absent.py").write_text(
-        "from cli.extras import EXTRAS, Extra\n"
+        "from tests.suite.extras import EXTRAS, Extra\n"
         "EXTRAS['absent'] = Extra(name='absent', is_here=lambda: False, ensure=lambda: None,"
         " missing='no absent: get it', packages=frozenset({'nowhere'}))\n",
         encoding="utf-8",

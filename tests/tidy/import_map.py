@@ -78,8 +78,6 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
     "brokers.cluster": ("brokers.protocol.errors brokers.clock brokers.quantities", ""),
-    # The keeper in memory keeps the contract of the others, which may make a caller wait.
-    "brokers.cluster.twin": ("brokers.cluster brokers.protocol.errors brokers.clock", "asyncio"),
     "brokers.security": ("brokers.protocol brokers.cluster", "ssl"),
     "brokers.replication": (PURE + "brokers.storage brokers.disk_room", "asyncio threading"),
     "brokers.coordination.shard": (PURE, ""),
@@ -160,6 +158,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
             "spark_integration.jobs spark_integration.datasource.source"
         ),
         "click signal fcntl",
+    ),
+    # Installs what tests need, before pytest is there.
+    "cli.test": (
+        "cli cli.environment cli.installer tests.suite.extras",
+        "click subprocess",
     ),
     # The collector of a home is asked for what Kafka's protocol does not know.
     "cli.verdicts": (
@@ -344,7 +347,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         PURE
         + "brokers.storage brokers.security brokers.replication brokers.coordination "
         + "brokers.server brokers.controlplane brokers.key_files console.monitoring gateway.access "
-        + "gateway.kafka gateway.rest gateway.ws gateway.server cli.installer cli.maven "
+        + "gateway.kafka gateway.rest gateway.ws gateway.server cli.installer tests.suite.maven "
         + "spark_integration.datasource spark_integration.jobs",
         ANYTHING,
     ),
@@ -390,7 +393,6 @@ DOORS: dict[str, frozenset[str]] = {
                 # Loads one extension module of its package, and not the package.
                 "brokers.protocol.records.crc32c",
                 "cli.commands",
-                "cli.extras",
                 # Which connectors there are: folders, by their own names.
                 "connectors.registry",
             }
@@ -444,7 +446,7 @@ def circle(sources: Iterable[Source]) -> Sequence[str]:
 def crosses(here: str, name: str) -> bool:
     """Tell whether an import leaves the room for one that its row does not name."""
     there = room_of(name)
-    ours = there is not None or is_within(name, "brokers")
+    ours = there is not None or is_within(name, "brokers") or is_within(name, "tests")
     allowed = MAY_IMPORT[here][0].split()
     return ours and there != here and not any(is_within(name, room) for room in allowed)
 

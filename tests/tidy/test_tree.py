@@ -37,8 +37,6 @@ FROM_TABLES |= {f"spark_integration.streams.{name}" for name in ("building", "me
 # its caller is there, which the test below demands.
 AWAITING_CALLER = {
     "spark_integration.datasource.door": "Spark, by the name of its package",
-    "brokers.cluster.twin": "simulations; until then the tests that need a cluster without a host",
-    "brokers.inspection.lag": "programs that watch lag without a collector (howto/watch-lag.md)",
 }
 
 # Folders of tests that mirror no folder of the code.

@@ -15,7 +15,6 @@ from brokers.cluster.proposals import (
     ProducerIdsResult,
     TopicResult,
 )
-from brokers.cluster.twin import Twin
 from brokers.protocol.errors import ErrorCode
 from tests.brokers.cluster.refusals import (
     APPEND,
@@ -28,6 +27,7 @@ from tests.brokers.cluster.refusals import (
     alter,
     edits,
 )
+from tests.fakes.twin import Twin
 
 
 @pytest.fixture

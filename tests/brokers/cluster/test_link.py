@@ -35,9 +35,9 @@ from brokers.cluster.proposals import (
 )
 from brokers.cluster.snapshot import Piece, TopicPiece
 from brokers.cluster.store import Registered, Registration
-from brokers.cluster.twin import Twin
 from brokers.cluster.updates import Assembly
 from brokers.protocol.errors import ErrorCode
+from tests.fakes.twin import Twin
 from tests.scale import count
 
 ID = bytes(range(16))

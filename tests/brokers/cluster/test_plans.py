@@ -18,8 +18,8 @@ from brokers.cluster.proposals import (
     DeleteTopic,
 )
 from brokers.cluster.store import Registration
-from brokers.cluster.twin import Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
+from tests.fakes.twin import Twin
 
 BOOTSTRAP = "broker.test:9092"
 

@@ -10,7 +10,7 @@ from brokers.cluster.snapshot import (
     TopicPiece,
     pieces_of,
 )
-from brokers.cluster.twin import Twin
+from tests.fakes.twin import Twin
 
 
 def some_image() -> ClusterImage:

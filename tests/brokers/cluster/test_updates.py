@@ -16,8 +16,8 @@ from brokers.cluster.link import (
     encode_snapshot,
 )
 from brokers.cluster.store import Update
-from brokers.cluster.twin import Twin
 from brokers.cluster.updates import Assembly, Backlog, FeedMessage
+from tests.fakes.twin import Twin
 
 
 def twin_with_topics(number: int = 3) -> Twin:

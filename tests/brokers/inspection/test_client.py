@@ -30,6 +30,16 @@ def test_a_broker_is_asked_for_all_it_tells(tmp_path: Path) -> None:
     with_broker(tmp_path, story)
 
 
+def test_more_places_than_one_request_may_name_are_asked_in_several(tmp_path: Path) -> None:
+    def story(running: RunningBroker) -> None:
+        with Inspection(running.host, running.ready.inspection_port, SECRET) as inspection:
+            times = inspection.times([*(("orders", 0, at) for at in range(600)), ("gone", 0, 0)])
+
+            assert times == [None] * 600 + ["gone-0 is not led here"]
+
+    with_broker(tmp_path, story)
+
+
 def test_a_wrong_secret_is_said_with_the_address(tmp_path: Path) -> None:
     def story(running: RunningBroker) -> None:
         port = running.ready.inspection_port

@@ -17,7 +17,6 @@ from brokers.cluster.image import Position
 from brokers.cluster.plans import Plan
 from brokers.cluster.proposals import Action, AllocateProducerIds, CreateTopic
 from brokers.cluster.store import MetadataRegressed, MetadataStore
-from brokers.cluster.twin import Door, Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.server import agent_link
 from brokers.server.agent_link import MAX_REFUSALS, AgentLink
@@ -25,6 +24,7 @@ from brokers.server.logs import Log
 from tests.contracts.keeper import Keeper, Reader, joined, new_id, proposal, registration
 from tests.contracts.metadata_store import CASES, Case, case_name, check
 from tests.fakes.agent_server import AgentServer, serving
+from tests.fakes.twin import Door, Twin
 from tests.scale import count
 
 PATIENCE_SECONDS = 20.0

@@ -8,11 +8,11 @@ import pytest
 from brokers.cluster import link
 from brokers.cluster.proposals import CreateTopic
 from brokers.cluster.store import MetadataRegressed
-from brokers.cluster.twin import Twin
 from brokers.server.agent_link import AgentLink
 from tests.brokers.server.test_agent_link import LinkKeeper, run
 from tests.contracts.keeper import joined, proposal
 from tests.fakes.agent_server import AgentServer
+from tests.fakes.twin import Twin
 
 
 def test_a_store_that_was_set_back_is_told_to_the_reader(tmp_path: Path) -> None:

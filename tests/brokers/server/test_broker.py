@@ -13,7 +13,6 @@ import pytest
 from brokers.clock import SystemClock
 from brokers.cluster.image import ResourceType
 from brokers.cluster.proposals import AlterConfigs, ConfigEdit, ConfigOperation, DeleteTopic
-from brokers.cluster.twin import Door, Twin
 from brokers.config import BrokerConfig
 from brokers.protocol.errors import KafkaError
 from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -34,6 +33,7 @@ from tests.builders.logs import batch
 from tests.fakes.broker import running_broker
 from tests.fakes.faulty_files import Fault, FaultyFiles
 from tests.fakes.listener import ByteClient, until
+from tests.fakes.twin import Door, Twin
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from brokers.clock import SystemClock
-from brokers.cluster.twin import Twin
 from brokers.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from brokers.protocol.messages.init_producer_id import InitProducerIdRequest
 from brokers.protocol.messages.produce import (
@@ -18,6 +17,7 @@ from brokers.protocol.messages.produce import (
 )
 from tests.builders.logs import batch, spans
 from tests.fakes.broker import RunningBroker, running_broker
+from tests.fakes.twin import Twin
 
 
 async def wrote_as_new_producer(running: RunningBroker) -> tuple[int, int]:

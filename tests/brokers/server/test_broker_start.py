@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from brokers.clock import SystemClock
-from brokers.cluster.twin import Twin
 from brokers.config import BrokerConfig
 from brokers.server.broker import Broker, StartFailed
 from brokers.server.logs import Log
 from brokers.storage.names import CLEAN_SHUTDOWN
 from tests.fakes.broker import running_broker
 from tests.fakes.listener import HOST
+from tests.fakes.twin import Twin
 
 
 async def closed_cleanly(tmp_path: Path) -> tuple[Twin, str]:

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from bench.ports import claim_port
-from brokers.cluster.twin import Twin
 from brokers.config import BrokerConfig, ConfigError
 from brokers.exit_codes import DISK_FAILED
 from brokers.server import daemon
 from brokers.storage.disk_failures import MAX_FAILURES
 from tests.fakes.agent_server import AgentServer
 from tests.fakes.listener import until
+from tests.fakes.twin import Twin
 
 pytestmark = pytest.mark.slow
 

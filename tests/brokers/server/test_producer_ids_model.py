@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from brokers.cluster.proposals import AllocateProducerIds, Outcome, ProducerIdsResult, Proposal
-from brokers.cluster.twin import Twin
 from brokers.controlplane.issued_ids import SKIP_BITS, IssuedIds
 from brokers.server.producer_ids import ProducerIds
 from brokers.storage.handles import Handles
@@ -20,6 +19,7 @@ from brokers.storage.log_config import DAY_MS, LogConfig
 from brokers.storage.log_dir import LogDir
 from tests.builders.logs import NOW_MS, append, batch
 from tests.fakes.faulty_files import UnsyncedFiles
+from tests.fakes.twin import Twin
 from tests.scale import count
 
 TOPIC_ID = bytes(range(16))

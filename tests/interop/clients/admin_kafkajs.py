@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.extras import KAFKAJS
 from tests.interop.clients.admin import SECONDS, Described, Refused
+from tests.suite.extras import KAFKAJS
 
 PROGRAM = Path(__file__).with_name("kafkajs") / "admin.js"
 

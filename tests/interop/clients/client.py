@@ -15,7 +15,7 @@ SECONDS = 120
 
 class Writer(Protocol):
     name: str
-    # The extras that must be there for it; see cli/extras.py.
+    # The extras that must be there for it; see tests/suite/extras.py.
     needs: tuple[str, ...]
     # What it has no way to send, with the reason.
     cannot_write: Mapping[Trait, str]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from brokers.protocol.records.compression import Compression
-from cli.extras import KAFKAJS
 from tests.interop.clients.client import SECONDS
 from tests.interop.clients.records import Row, Sent, Trait
+from tests.suite.extras import KAFKAJS
 
 PROGRAMS = Path(__file__).with_name("kafkajs")
 

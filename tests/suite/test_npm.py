@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.installer import InstallError
-from cli.npm import NodePackages
+from tests.suite.npm import NodePackages
 
 # Notes that it was asked, and installs one package where it is called.
 WORKS = """#!/bin/sh

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cli.installer import InstallError
-from cli.maven import RETRY_AFTER_SECONDS, KafkaJars, bare_project
+from tests.suite.maven import RETRY_AFTER_SECONDS, KafkaJars, bare_project
 
 # Writes one jar where it is told to, and notes that it was asked.
 WORKS = """#!/bin/sh

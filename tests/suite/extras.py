@@ -17,10 +17,10 @@ from pathlib import Path
 
 from cli.environment import ROOT, Environment
 from cli.installer import InstallError
-from cli.maven import KafkaJars, connect_jars, spark_kafka_jars
-from cli.npm import NodePackages
 from spark_integration.jobs import class_archive
 from spark_integration.jobs.errors import SparkError
+from tests.suite.maven import KafkaJars, connect_jars, spark_kafka_jars
+from tests.suite.npm import NodePackages
 
 JAVA_AT_LEAST = 17
 # Programs and the Debian packages that contain them.

@@ -1,4 +1,4 @@
-"""A metadata store in memory, for tests and simulations, with faults on request.
+"""A metadata store in memory, with faults on request.
 
 Passes the contract of the ORM store, so a test may use it instead. Several brokers attach to one
 twin; each has its own door, whose link can be cut, and which can be killed. Belongs to one event

@@ -10,10 +10,10 @@ from brokers.cluster.image import Position
 from brokers.cluster.plans import Plan
 from brokers.cluster.proposals import Action, CreateTopic
 from brokers.cluster.store import MetadataRegressed, MetadataStore
-from brokers.cluster.twin import Door, Twin
 from brokers.protocol.errors import ErrorCode, KafkaError
 from tests.contracts.keeper import Keeper, proposal, registration
 from tests.contracts.metadata_store import CASES, Case, case_name, check
+from tests.fakes.twin import Door, Twin
 
 
 class TwinKeeper:

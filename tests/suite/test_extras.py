@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli import extras
-from cli.extras import Extra, ensure_extras, has_java
 from cli.installer import InstallError
+from tests.suite import extras
+from tests.suite.extras import Extra, ensure_extras, has_java
 
 
 def java(folder: Path, version: str) -> None:
