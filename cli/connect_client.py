@@ -1,19 +1,21 @@
 """Calls Kafka Connect's REST API of a home, or of any Connect worker, for the command line."""
 
 import functools
-import http.client
 import json
 import os
-import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
 
+from brokers.http.address import Address
+from brokers.http.client import Connection
+from brokers.http.protocol import NoResponse, ResponseTooLarge
 from brokers.supervisor.home import Home
 from cli.home import HOME_OPTION
 
@@ -71,25 +73,22 @@ class Connect:
             headers["Content-Type"] = "application/json"
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        connection = self._connection()
+        connection = Connection(self._address(), wait_seconds=TIMEOUT_S, max_bytes=MAX_ANSWER_BYTES)
+        target = f"{path}?{urlencode(query)}" if query else path
         try:
-            connection.request(
-                method, f"{path}?{urlencode(query)}" if query else path, sent, headers
-            )
-            answer = connection.getresponse()
-            told = answer.read(MAX_ANSWER_BYTES + 1)
-        except (OSError, http.client.HTTPException) as error:
+            response = connection.exchange(method, target, headers=headers, body=sent)
+        except ResponseTooLarge:
             raise Refused(
-                f"{self.url} does not answer ({str(error) or type(error).__name__}): check with "
-                "`./samsa status` whether the console runs, or name the address with --connect"
+                f"{self.url} sent more than {MAX_ANSWER_BYTES:,} bytes: request less at a time"
+            ) from None
+        except NoResponse as error:
+            raise Refused(
+                f"{self.url} does not answer ({error}): check with `./samsa status` whether the "
+                "console runs, or name the address with --connect"
             ) from None
         finally:
             connection.close()
-        if len(told) > MAX_ANSWER_BYTES:
-            raise Refused(
-                f"{self.url} sent more than {MAX_ANSWER_BYTES:,} bytes: request less at a time"
-            )
-        return answer.status, self._read(answer.status, told)
+        return response.status, self._read(response.status, response.body)
 
     def _read(self, status: int, told: bytes) -> Any:  # noqa: ANN401 - as JSON has it
         try:
@@ -101,7 +100,7 @@ class Connect:
                 "of a Kafka Connect REST API?",
                 status=status,
             ) from None
-        if status < http.HTTPStatus.BAD_REQUEST:
+        if status < HTTPStatus.BAD_REQUEST:
             return found
         message = found.get("message") if isinstance(found, dict) else None
         if status == UNAUTHORIZED:
@@ -114,9 +113,9 @@ class Connect:
         refusal = str(message or f"{self.url} answers {status}").partition(ADVICE_TO_CLIENTS)[0]
         raise Refused(refusal, status=status)
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _address(self) -> Address:
         if self.own_socket is not None:
-            return Own(self.own_socket)
+            return Address(path=self.own_socket)
         place = urlsplit(self.url)
         try:
             host, port = place.hostname, place.port
@@ -128,25 +127,12 @@ class Connect:
                 "https://HOST:PORT/connect"
             )
         if place.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+            return Address(host=host, port=80 if port is None else port)
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
         except (OSError, ssl.SSLError) as error:
             raise click.UsageError(f"{self.ca_file} cannot be read: {error}") from None
-        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
-
-
-class Own(http.client.HTTPConnection):
-    """A connection over the web server's own socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=TIMEOUT_S)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
+        return Address(host=host, port=443 if port is None else port, tls=context)
 
 
 def reaches_connect(function: Callable[..., None]) -> Callable[..., None]:

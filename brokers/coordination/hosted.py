@@ -42,7 +42,7 @@ from brokers.coordination.timers import Timers
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.batch import HEADER_SIZE
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
+from brokers.slices import Slices
 
 # The delay after a timer's operation was refused, since it is still due.
 RETRY_TIMER_MS: Final = 500

@@ -11,7 +11,7 @@ from typing import Any, Final
 from brokers.clock import Clock
 from brokers.coordination.shard import Job, Operation
 from brokers.replication.replicas import Trouble
-from brokers.replication.slices import Slices
+from brokers.slices import Slices
 
 # Beyond it jobs are dropped; code that needs one requests it again.
 MAX_JOBS: Final = 10_000

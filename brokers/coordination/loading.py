@@ -16,8 +16,8 @@ from brokers.protocol.records import reader
 from brokers.protocol.records.batch import Batch, batches
 from brokers.protocol.records.control import read_end_txn
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.replication.waits import WaitRoom
+from brokers.slices import Slices
 
 # About 1,500 records, read at once: a tenth of a millisecond from the page cache.
 LOAD_BYTES: Final = 256 * 1024

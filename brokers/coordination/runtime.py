@@ -27,8 +27,8 @@ from brokers.coordination.timers import Timers
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas, Trouble
-from brokers.replication.slices import Slices
 from brokers.replication.turns import Turns
+from brokers.slices import Slices
 
 __all__ = ["Limits", "Runtime", "ShardState"]
 

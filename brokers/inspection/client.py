@@ -4,14 +4,15 @@ Blocking, with a deadline on every call; Django-free, and needs only the broker'
 secret. One object keeps one connection, and opens a new one when the broker has dropped it.
 """
 
-import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
+
+from brokers.http.address import Address
+from brokers.http.client import Connection
+from brokers.http.protocol import NoResponse
 
 DEADLINE_SECONDS: Final = 5.0
 # A snapshot of 100,000 partitions takes about 8 MB, one of 200,000 groups and as many offsets 30
@@ -24,10 +25,6 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 # Places of one request for times: a broker takes 500 of them, in 16 KiB of address and headers.
 MAX_PLACES: Final = 500
 MAX_TARGET_BYTES: Final = 8 * 1024
-
-
-# Both directions of a connection, as in the `socket` module.
-SHUT_BOTH: Final = 2
 
 
 class InspectionFailed(Exception):
@@ -58,7 +55,9 @@ class Inspection:
     ) -> None:
         self.name = f"{host}:{port}"
         self._secret = secret
-        self._connection = http.client.HTTPConnection(host, port, timeout=deadline_seconds)
+        self._connection = Connection(
+            Address(host=host, port=port), wait_seconds=deadline_seconds, max_bytes=MAX_PAGE_BYTES
+        )
         self._run = ""
         self._number = 0
 
@@ -129,32 +128,28 @@ class Inspection:
         meanwhile; InspectionFailed also if the search itself failed. `on_open` gets a function that
         ends the search from another thread, also while this one waits for a line.
         """
-        host, port = self._connection.host, self._connection.port
-        connection = http.client.HTTPConnection(host, port, timeout=SEARCH_DEADLINE_SECONDS)
+        connection = Connection(
+            self._connection.address,
+            wait_seconds=SEARCH_DEADLINE_SECONDS,
+            max_bytes=MAX_LINE_BYTES,
+        )
         try:
-            connection.connect()
+            connection.open()
             if on_open is not None:
-                # The connection drops its socket once the response begins.
-                on_open(partial(_shut, connection.sock))
-            connection.request("POST", "/search", json.dumps(question), self._headers())
-            response = connection.getresponse()
-            if response.status != 200:
-                sentence = response.read(MAX_LINE_BYTES).decode("utf-8", "replace").strip()
-                raise InspectionFailed(
-                    f"{self.name} answered /search with {response.status}: {sentence}",
-                    status=response.status,
-                )
-            yield from self._lines(response)
-        except (http.client.HTTPException, OSError) as error:
+                on_open(connection.cut)
+            body = json.dumps(question).encode()
+            head = connection.begin("POST", "/search", headers=self._headers(), body=body)
+            if head.status != 200:
+                raise self._refused("/search", head.status, connection.read())
+            yield from self._lines(_split(connection.pieces()))
+        except NoResponse as error:
             raise InspectionFailed(f"{self.name} did not answer /search: {error}") from error
         finally:
             connection.close()
 
-    def _lines(self, response: http.client.HTTPResponse) -> Iterator[Mapping[str, Any]]:
+    def _lines(self, lines: Iterator[bytes]) -> Iterator[Mapping[str, Any]]:
         kind = ""
-        while raw := response.readline(MAX_LINE_BYTES):
-            if raw == b"\n":
-                continue
+        for raw in lines:
             try:
                 line = json.loads(raw)
                 kind = line["kind"]
@@ -168,49 +163,39 @@ class Inspection:
 
     def _get(self, target: str, expected: set[int]) -> tuple[int, bytes]:
         try:
-            status, page = self._ask(target)
-        except (http.client.HTTPException, OSError) as error:
-            self._connection.close()
+            response = self._connection.exchange("GET", target, headers=self._headers())
+        except NoResponse as error:
             raise InspectionFailed(f"{self.name} did not answer {target}: {error}") from error
-        if status not in expected:
-            sentence = page.decode("utf-8", "replace").strip()
-            raise InspectionFailed(
-                f"{self.name} answered {target} with {status}: {sentence}", status=status
-            )
-        return status, page
+        if response.status not in expected:
+            raise self._refused(target, response.status, response.body)
+        return response.status, response.body
 
-    def _ask(self, target: str) -> tuple[int, bytes]:
-        is_fresh = self._connection.sock is None
-        try:
-            return self._exchange(target)
-        except (http.client.RemoteDisconnected, ConnectionError):
-            # The broker may have dropped an idle connection; that alone is no failure.
-            self._connection.close()
-            if is_fresh:
-                raise
-        return self._exchange(target)
-
-    def _exchange(self, target: str) -> tuple[int, bytes]:
-        self._connection.request("GET", target, headers=self._headers())
-        response = self._connection.getresponse()
-        page = response.read(MAX_PAGE_BYTES)
-        if not response.isclosed():
-            self._connection.close()
-            raise http.client.HTTPException(f"a page of more than {MAX_PAGE_BYTES} bytes")
-        return response.status, page
+    def _refused(self, target: str, status: int, page: bytes) -> InspectionFailed:
+        sentence = page.decode("utf-8", "replace").strip()
+        return InspectionFailed(
+            f"{self.name} answered {target} with {status}: {sentence}", status=status
+        )
 
     def _headers(self) -> dict[str, str]:
         secret = self._secret if isinstance(self._secret, str) else self._secret()
         return {"Authorization": f"Bearer {secret}"}
 
 
-class _Socket(Protocol):
-    def shutdown(self, how: int, /) -> None: ...
-
-
-def _shut(connected: _Socket) -> None:
-    with suppress(OSError):
-        connected.shutdown(SHUT_BOTH)
+def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a body, except empty ones; a line that is too long comes cut."""
+    rest = bytearray()
+    for piece in pieces:
+        *lines, tail = piece.split(b"\n")
+        for line in lines:
+            rest += line
+            if rest:
+                yield bytes(rest)
+            rest.clear()
+        rest += tail
+        if len(rest) > MAX_LINE_BYTES:
+            break
+    if rest:
+        yield bytes(rest)
 
 
 def _questions(places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:

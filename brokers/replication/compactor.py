@@ -15,7 +15,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.replication.exchange import Exchange, Outcome
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas
-from brokers.replication.slices import Slices
+from brokers.slices import Slices
 from brokers.storage.clean_worker import decode_result, encode_job
 from brokers.storage.cleaning import CleaningFailed, Result, drop_leftovers
 from brokers.storage.compaction import Cleaning

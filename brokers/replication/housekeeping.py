@@ -16,7 +16,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.replication.log_settings import NEVER
 from brokers.replication.partition import Partition
 from brokers.replication.replicas import Replicas
-from brokers.replication.slices import Slices
+from brokers.slices import Slices
 from brokers.storage.errors import (
     DiskNearlyFull,
     LogDirFailed,

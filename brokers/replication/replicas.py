@@ -31,9 +31,9 @@ from brokers.replication.flusher import Flusher
 from brokers.replication.log_settings import TopicSettings, topic_settings
 from brokers.replication.partition import Partition
 from brokers.replication.recompressor import Recompressor
-from brokers.replication.slices import Slices
 from brokers.replication.turns import Gate, Turns
 from brokers.replication.waits import WaitRoom
+from brokers.slices import Slices
 from brokers.storage import names
 from brokers.storage.errors import LogBusy, LogDirFailed, StorageCorrupt, StorageError
 from brokers.storage.log import PartitionLog

@@ -41,6 +41,7 @@ from brokers.cluster.store import MetadataRegressed, Registered, Registration, U
 from brokers.cluster.updates import Assembly, Backlog, FeedMessage
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.server.logs import Log
+from brokers.slices import Slices
 
 # Large enough that most parts of a snapshot take one read.
 READ_BYTES: Final = 64 * 2**10
@@ -76,8 +77,6 @@ LATER_SECONDS: Final = 0.2
 MAX_CALLS: Final = 64
 # Unsent bytes that this process holds for an agent that does not read.
 MAX_UNSENT_BYTES: Final = 8 * 2**20
-# How long the link processes metadata before it lets clients have the event loop again.
-SLICE_SECONDS: Final = 0.001
 # Images with this many topics are frozen, since the garbage collector would scan all of one at
 # once: 29 ms for 10,000 topics, 3 ms for this many.
 FROZEN_FROM_TOPICS: Final = 1000
@@ -335,7 +334,7 @@ class AgentLink:
             connection.send(Applied(version=self._applied))
         self._send_calls()
         assembly = Assembly()
-        slices = _Slices(self._clock)
+        slices = Slices(self._clock)
         async for message in connection.messages:
             match message:
                 case Ping():
@@ -359,9 +358,9 @@ class AgentLink:
                 case _:
                     assert_never(message)
 
-    async def _take_feed(self, message: FeedMessage, assembly: Assembly, slices: "_Slices") -> None:
+    async def _take_feed(self, message: FeedMessage, assembly: Assembly, slices: Slices) -> None:
         for update in assembly.take(message):
-            await slices.pause()
+            await slices.breathe()
             backlog = self._backlog
             if update is None or backlog is None:
                 continue
@@ -472,19 +471,6 @@ async def _introduce(connection: _Connection, registration: Registration) -> Reg
             raise _refusal(answer)
         case _:
             raise MalformedFrame(f"{type(answer).__name__} in answer to a registration")
-
-
-class _Slices:
-    """Yields to the event loop whenever a time slice is used up."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._began = clock.monotonic()
-
-    async def pause(self) -> None:
-        if self._clock.monotonic() - self._began >= SLICE_SECONDS:
-            await asyncio.sleep(0)
-            self._began = self._clock.monotonic()
 
 
 # Errors that end a connection and that the next one recovers from.

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from heapq import heappush, heappushpop
 from typing import Final, Protocol
 
-from brokers.replication.slices import Slices
 from brokers.server.peers import Peer
+from brokers.slices import Slices
 
 # Client ids without an open connection: applications of one cluster are dozens or hundreds. With
 # their totals 1,000 ids take some 500 KB at worst.

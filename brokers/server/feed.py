@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from brokers.disk_room import Room, room_at
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.server.client_ledger import CLIENT_COLUMNS
 from brokers.server.context import Context
 from brokers.server.footprint import memory_bytes
@@ -35,6 +34,7 @@ from brokers.server.traffic_feed import (
     TrafficChanges,
     TrafficFeed,
 )
+from brokers.slices import Slices
 
 # A sample counts as current for this long.
 FRESH_SECONDS: Final = 0.9

@@ -17,10 +17,10 @@ from brokers.coordination.groups.describe import CLASSIC, CONSUMER, EMPTY
 from brokers.coordination.groups.facts import MAX_FACTS, CommitKey, number_of
 from brokers.coordination.groups.modern import ConsumerGroup
 from brokers.coordination.groups.shard import GroupShard
-from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.json_pieces import array
 from brokers.server.member_feed import MemberChanges, MemberFeed
+from brokers.slices import Slices
 
 # After this long without a request nothing is noted any more; watchers poll every second or two.
 WATCH_SECONDS: Final = 60.0

@@ -9,8 +9,8 @@ from typing import Final
 from brokers.coordination.groups.describe import listed
 from brokers.coordination.groups.modern import GroupState
 from brokers.coordination.groups.states import ClassicState
-from brokers.replication.slices import Slices
 from brokers.server.context import Context
+from brokers.slices import Slices
 
 GROUPS_PER_SECOND: Final = 10_000
 STATES: Final = (*ClassicState, GroupState.ASSIGNING, GroupState.RECONCILING)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from brokers.protocol.errors import KafkaError
-from brokers.replication.slices import Slices
 from brokers.server.context import Context
 from brokers.server.json_pieces import array
+from brokers.slices import Slices
 
 # Places of one request. Each may open a batch, which takes some milliseconds at worst.
 MAX_PLACES: Final = 500

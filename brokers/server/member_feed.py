@@ -14,8 +14,8 @@ from brokers.coordination.groups.classic import CONSUMER_TYPE, ClassicGroup
 from brokers.coordination.groups.modern import ConsumerGroup, ConsumerMember
 from brokers.coordination.groups.shard import GroupShard
 from brokers.coordination.groups.subscription import decode_assignment
-from brokers.replication.slices import Slices
 from brokers.server.json_pieces import array
+from brokers.slices import Slices
 
 # The most members in the feed: some 40 MB with their partitions, and as much text.
 MAX_MEMBERS: Final = 50_000

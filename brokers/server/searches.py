@@ -14,11 +14,11 @@ from brokers.config import SEARCH_BYTES_PER_SECOND
 from brokers.protocol.errors import KafkaError
 from brokers.replication.compactor import WorkerFailed
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.search import worker
 from brokers.search.question import MAX_ABORTED, Bound, Job, Question, encode_job, question_of
 from brokers.server.context import Context
 from brokers.server.workers import streamed
+from brokers.slices import Slices
 
 # Each is a process that uses up to a core, beside a broker that uses one.
 MAX_SEARCHES: Final = 2

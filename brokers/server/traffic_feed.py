@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.server.client_ledger import ClientRow
 from brokers.server.json_pieces import array
 from brokers.server.metrics import BOUNDS, Metrics
+from brokers.slices import Slices
 
 BUCKET_BOUNDS_MS: Final = tuple(bound * 1000 for bound in BOUNDS)
 # api, requests, answers with an error in them, requests by how long they took

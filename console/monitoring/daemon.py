@@ -28,7 +28,7 @@ from console.monitoring.metric_records import Moments, Published
 from console.monitoring.pages import Pages
 from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
 from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series, nothing_known
-from console.monitoring.server import Server
+from console.monitoring.server import make_server
 
 T = TypeVar("T")
 
@@ -161,13 +161,13 @@ class Daemon:
         # The inspection address of each broker.
         self.targets: Mapping[int, str] = {}
         self.not_ready = "the collector has not found its cluster yet"
-        self.server = Server(Pages(self).answer)
         self._settings = settings
         self._directory = directory
         self._clock = clock
         self._log = log
         self._keys = KeyFile(settings.inspection_keys, monotonic=clock.monotonic)
-        self._metrics_keys = KeyFile(settings.metrics_keys, monotonic=clock.monotonic)
+        metrics_keys = KeyFile(settings.metrics_keys, monotonic=clock.monotonic)
+        self._server = make_server(Pages(self).answer, metrics_keys.keys, clock)
         self._readers: dict[int, tuple[BrokerReader, asyncio.Task[None]]] = {}
         self._limit = asyncio.Semaphore(MAX_AT_ONCE)
         self._news = asyncio.Event()  # news that no look has seen yet
@@ -190,10 +190,10 @@ class Daemon:
             # Everything but history is served meanwhile.
             self._log.limited("samples.not_opened", reason=str(error))
         self._log_set_aside()
-        await self.server.open_socket(self._settings.socket)
+        await self._server.open_socket(self._settings.socket)
         if self._settings.address is not None:
             host, port = self._settings.address
-            self.port = await self.server.open_address(host, port, self._metrics_keys.keys)
+            self.port = await self._server.open_address(host, port)
 
     async def run(self) -> None:
         """Follow the cluster until cancelled, then write the remaining samples."""
@@ -408,7 +408,7 @@ class Daemon:
             task.cancel()
         tasks = [task for _reader, task in self._readers.values()]
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.server.close()
+        await self._server.close()
         self._settings.socket.unlink(missing_ok=True)
         if self._outlet is not None:
             await finished(self._outlet.close)

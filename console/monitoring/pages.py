@@ -6,9 +6,9 @@ Knows no sockets. A request that cannot be answered gets a sentence that says wh
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from brokers.http.server import Page, refusal
 from console.monitoring.collector import Collector
 from console.monitoring.exposition import exposition
 from console.monitoring.group_detail import MAX_DETAIL, Part
@@ -25,13 +25,6 @@ MAX_POINTS: Final = 2_000
 LONGEST_S: Final = max(KEPT_S.values())
 
 Query = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    kind: str
-    pieces: Iterator[str]
 
 
 class Sources(Protocol):
@@ -59,7 +52,7 @@ class Sources(Protocol):
 class Pages:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._pages: dict[str, Callable[[Query], Awaitable[Answer]]] = {
+        self._pages: dict[str, Callable[[Query], Awaitable[Page]]] = {
             "/health": self._health,
             "/snapshot": self._snapshot,
             "/group": self._group,
@@ -71,17 +64,17 @@ class Pages:
             "/targets": self._targets,
         }
 
-    async def answer(self, path: str, query: Query) -> Answer:
+    async def answer(self, path: str, query: Query) -> Page:
         page = self._pages.get(path)
         if page is None:
             return refusal(404, f"there is no {path!r} here; try {', '.join(self._pages)}")
         return await page(query)
 
-    async def _health(self, _query: Query) -> Answer:
+    async def _health(self, _query: Query) -> Page:
         why = self._sources.not_ready
         return told({"ready": not why, "reason": why}, status=503 if why else 200)
 
-    async def _snapshot(self, query: Query) -> Answer:
+    async def _snapshot(self, query: Query) -> Page:
         sources = self._sources
         if sources.not_ready:
             # Incomplete tables would look like a cluster that has lost its topics.
@@ -100,9 +93,9 @@ class Pages:
             "is_cut": collector.observed.is_cut,
         }
         steps = collector.deltas.since(query.get("run", ""), int(since))
-        return Answer(200, JSON, whole(json.dumps(head)[:-1] + ", ", steps))
+        return Page(200, JSON, whole(json.dumps(head)[:-1] + ", ", steps))
 
-    async def _group(self, query: Query) -> Answer:
+    async def _group(self, query: Query) -> Page:
         name = query.get("name", "")
         try:
             part = Part(
@@ -115,7 +108,7 @@ class Pages:
         detail = self._sources.collector.group_detail(name, part)
         return self._detail(detail, f"no broker reports a group named {name!r}")
 
-    async def _topic(self, query: Query) -> Answer:
+    async def _topic(self, query: Query) -> Page:
         name = query.get("name", "")
         try:
             first, rows = _number(query, "first", 0), _number(query, "rows", MAX_DETAIL)
@@ -124,21 +117,21 @@ class Pages:
         detail = self._sources.collector.topic_detail(name, first=first, rows=rows)
         return self._detail(detail, f"no broker reports a topic named {name!r}")
 
-    async def _broker(self, query: Query) -> Answer:
+    async def _broker(self, query: Query) -> Page:
         written = query.get("id", "")
         if not written.isdecimal() or len(written) > 10:
             return refusal(400, f"id={written!r} is not a broker id")
         detail = self._sources.collector.broker_detail(int(written))
         return self._detail(detail, f"the cluster has no broker {written}")
 
-    def _detail(self, detail: dict[str, Any] | None, missing: str) -> Answer:
+    def _detail(self, detail: dict[str, Any] | None, missing: str) -> Page:
         if self._sources.not_ready:
             return refusal(503, self._sources.not_ready)
         if detail is None:
             return refusal(404, missing)
         return told({"ms": self._sources.now_ms(), **detail})
 
-    async def _series(self, query: Query) -> Answer:
+    async def _series(self, query: Query) -> Page:
         kind = KINDS.get(query.get("kind", ""))
         if kind is None:
             return refusal(400, f"kind={query.get('kind', '')!r}: one of {', '.join(KINDS)}")
@@ -170,7 +163,7 @@ class Pages:
             }
         )
 
-    async def _recent(self, query: Query) -> Answer:
+    async def _recent(self, query: Query) -> Page:
         kind = query.get("kind", "")
         if kind not in SHOWN:
             return refusal(400, f"kind={kind!r}: one of {', '.join(SHOWN)}")
@@ -185,16 +178,16 @@ class Pages:
         samples = self._sources.collector.recent[kind].of(names)
         return told({"step_s": RECENT_STEP_S, "metric": SHOWN[kind], "samples": samples})
 
-    async def _metrics(self, _query: Query) -> Answer:
-        return Answer(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))
+    async def _metrics(self, _query: Query) -> Page:
+        return Page(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))
 
-    async def _targets(self, _query: Query) -> Answer:
+    async def _targets(self, _query: Query) -> Page:
         """Answer Prometheus's HTTP service discovery: brokers get other ports at each start."""
         found = [
             {"targets": [address], "labels": {"broker": str(broker_id)}}
             for broker_id, address in sorted(self._sources.targets.items())
         ]
-        return Answer(200, JSON, iter([json.dumps(found)]))
+        return Page(200, JSON, iter([json.dumps(found)]))
 
 
 def _times(query: Query, now_s: int) -> tuple[int, int]:
@@ -217,12 +210,8 @@ def _number(query: Query, name: str, default: int) -> int:
     return int(written)
 
 
-def told(value: Mapping[str, Any], *, status: int = 200) -> Answer:
-    return Answer(status, JSON, iter([json.dumps(value)]))
-
-
-def refusal(status: int, sentence: str) -> Answer:
-    return Answer(status, "text/plain; charset=utf-8", iter([sentence + "\n"]))
+def told(value: Mapping[str, Any], *, status: int = 200) -> Page:
+    return Page(status, JSON, iter([json.dumps(value)]))
 
 
 def whole(head: str, pieces: Iterator[str]) -> Iterator[str]:

@@ -5,9 +5,7 @@ it reads all rows once and then changes, and no page waits for it. If the collec
 mirror keeps its data and reports their age; it is never emptied for that.
 """
 
-import http.client
 import json
-import socket
 import threading
 import time
 from collections import Counter
@@ -17,6 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from brokers.http.address import Address
+from brokers.http.client import Connection
+from brokers.http.protocol import NoResponse
 from brokers.key_files import KeyFile
 from console.monitoring.deltas import Mirror, Row
 from console.monitoring.rings import KINDS
@@ -135,31 +136,19 @@ class Snapshot:
         return [broker for broker in self.brokers() if broker.failure]
 
 
-class SocketConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
-
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
-
-
 class Line:
     """One connection to the collector. Not thread-safe."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         if reach.address is None:
-            self._connection: http.client.HTTPConnection = SocketConnection(
-                reach.socket, timeout=DEADLINE_SECONDS
-            )
+            address = Address(path=reach.socket)
         else:
             host, port = reach.address
-            self._connection = http.client.HTTPConnection(host, port, timeout=DEADLINE_SECONDS)
+            address = Address(host=host, port=port)
+        self._connection = Connection(
+            address, wait_seconds=DEADLINE_SECONDS, max_bytes=MAX_ANSWER_BYTES
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -167,28 +156,17 @@ class Line:
     def ask(self, path: str, **query: str | int) -> Mapping[str, Any]:
         """Return an answer's JSON. Raises NotThere or CollectorFailed."""
         target = f"{path}?{urlencode(query)}"
-        try:
-            status, page = self._exchange(target)
-            if status == 200:
-                answer: Mapping[str, Any] = json.loads(page)
-                return answer
-        except (http.client.HTTPException, OSError, ValueError) as error:
-            self._connection.close()
-            words = str(error) or type(error).__name__
-            raise CollectorFailed(f"the collector does not answer: {words}"[:MAX_REASON]) from error
-        sentence = page.decode("utf-8", "replace").strip()[:MAX_REASON]
-        raise (NotThere if status == 404 else CollectorFailed)(sentence)
-
-    def _exchange(self, target: str) -> tuple[int, bytes]:
         keys = self._reach.keys()
         headers = {"Authorization": f"Bearer {keys[0]}"} if keys else {}
-        self._connection.request("GET", target, headers=headers)
-        response = self._connection.getresponse()
-        page = response.read(MAX_ANSWER_BYTES)
-        if not response.isclosed():
-            self._connection.close()
-            raise http.client.HTTPException(f"an answer of over {MAX_ANSWER_BYTES} bytes")
-        return response.status, page
+        try:
+            response = self._connection.exchange("GET", target, headers=headers)
+            if response.status == 200:
+                answer: Mapping[str, Any] = json.loads(response.body)
+                return answer
+        except (NoResponse, ValueError) as error:
+            raise CollectorFailed(f"the collector does not answer: {error}"[:MAX_REASON]) from error
+        sentence = response.body.decode("utf-8", "replace").strip()[:MAX_REASON]
+        raise (NotThere if response.status == 404 else CollectorFailed)(sentence)
 
 
 class Follower:

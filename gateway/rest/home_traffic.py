@@ -3,13 +3,15 @@
 Asks over the workers' own sockets, so it needs no Valkey and sees present counts.
 """
 
-import http.client
 import json
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
+from brokers.http.address import Address
+from brokers.http.client import Connection
+from brokers.http.protocol import NoResponse
 from gateway.rest import process
 from gateway.rest.codes import ApiError
 from gateway.rest.mounts import PASSED
@@ -72,7 +74,7 @@ class Workers:
         told = {here.name: here.traffic.recent()}
         silent = []
         for name in here.place.others()[:MAX_WORKERS]:
-            answer = asked(str(here.place.socket_of(name)))
+            answer = asked(here.place.socket_of(name))
             if answer is None:
                 silent.append(name)
             else:
@@ -80,18 +82,16 @@ class Workers:
         return summed(told, silent)
 
 
-def asked(path: str) -> dict[str, Any] | None:
+def asked(path: Path) -> dict[str, Any] | None:
     """Return the traffic of the worker behind a socket; None if it does not answer."""
-    connection = http.client.HTTPConnection("worker", timeout=ASK_SECONDS)
+    connection = Connection(
+        Address(path=path), wait_seconds=ASK_SECONDS, max_bytes=MAX_ANSWER_BYTES
+    )
     try:
-        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.sock.settimeout(ASK_SECONDS)
-        connection.sock.connect(path)
-        connection.request("GET", ADDRESS, headers={HEADER: signed(NOBODY, "GET", ADDRESS)})
-        answer = connection.getresponse()
-        body = answer.read(MAX_ANSWER_BYTES)
-        told = json.loads(body) if answer.status == OK else None
-    except (OSError, http.client.HTTPException, ValueError):
+        headers = {HEADER: signed(NOBODY, "GET", ADDRESS)}
+        response = connection.exchange("GET", ADDRESS, headers=headers)
+        told = json.loads(response.body) if response.status == OK else None
+    except (NoResponse, ValueError):
         return None
     finally:
         connection.close()

@@ -75,18 +75,26 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # The one file by which an agent tells every other process of its home how it is.
     "brokers.agent_status": ("", ""),
     "brokers.protocol": ("", ""),
+    # Long work divided into slices, between which an event loop serves others.
+    "brokers.slices": ("brokers.clock", "asyncio"),
+    # The only room that opens or serves an HTTP connection.
+    "brokers.http": ("brokers.clock brokers.slices", "asyncio socket ssl h11"),
     # The lock that keeps a second broker out of a log dir.
     "brokers.storage": ("brokers.protocol brokers.clock brokers.disk_room", "fcntl"),
     "brokers.cluster": ("brokers.protocol.errors brokers.clock brokers.quantities", ""),
     "brokers.security": ("brokers.protocol brokers.cluster", "ssl"),
-    "brokers.replication": (PURE + "brokers.storage brokers.disk_room", "asyncio threading"),
+    "brokers.replication": (
+        PURE + "brokers.storage brokers.disk_room brokers.slices",
+        "asyncio threading",
+    ),
     "brokers.coordination.shard": (PURE, ""),
     "brokers.coordination.groups": (PURE + SHARD, "re2"),
     "brokers.coordination.transactions": (PURE + SHARD, ""),
     "brokers.coordination": (
         PURE
         + SHARD
-        + "brokers.coordination.groups brokers.coordination.transactions brokers.replication",
+        + "brokers.coordination.groups brokers.coordination.transactions brokers.replication "
+        + "brokers.slices",
         "asyncio",
     ),
     "brokers.search": (PURE + "brokers.storage", ""),
@@ -96,8 +104,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         PURE
         + "brokers.config brokers.disk_room brokers.key_files brokers.storage brokers.security "
         + "brokers.replication brokers.beats brokers.exit_codes "
-        + "brokers.coordination brokers.inspection brokers.search",
-        "asyncio socket select ssl h11 signal",
+        + "brokers.coordination brokers.inspection brokers.search brokers.http brokers.slices",
+        "asyncio socket select ssl signal",
     ),
     # And what its agent tells of itself.
     "brokers.controlplane": (CONTROLPLANE + "brokers.agent_status", "django"),
@@ -134,11 +142,11 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         (
             "brokers.config brokers.clock brokers.disk_room brokers.beats brokers.agent_status "
             "brokers.exit_codes brokers.release brokers.quantities "
-            "brokers.cluster.static_configs brokers.cluster.topic_names"
+            "brokers.cluster.static_configs brokers.cluster.topic_names brokers.http"
         ),
         "asyncio subprocess signal socket select fcntl ssl",
     ),
-    "brokers.inspection": ("", "http.client"),
+    "brokers.inspection": ("brokers.http", ""),
     # What every command shares.
     "cli.home": ("", "click"),
     "cli.output": ("", "click"),
@@ -173,7 +181,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "click",
     ),
     # Kafka Connect's REST is asked over HTTP.
-    "cli.connect_client": ("cli.home brokers.supervisor", "click http.client ssl socket"),
+    "cli.connect_client": ("cli.home brokers.supervisor brokers.http", "click ssl"),
     "gateway.moments": ("brokers.quantities", ""),
     # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
     # read by expressions of strangers, too.
@@ -205,11 +213,14 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.__main__": ("gateway.server", ""),
     # Streams of programs, on the event loop; views of what is answered in one piece.
     "gateway.rest": (
-        "gateway.kafka gateway.access gateway.access.turns gateway.shared gateway.addresses",
+        (
+            "gateway.kafka gateway.access gateway.access.turns gateway.shared gateway.addresses "
+            "brokers.http"
+        ),
         "web asyncio concurrent threading",
     ),
     # What a page asks the workers of a home, by their own sockets.
-    "gateway.rest.home_traffic": ("gateway.rest", "http.client socket"),
+    "gateway.rest.home_traffic": ("gateway.rest brokers.http", ""),
     "gateway.ws": (
         "gateway.kafka gateway.access gateway.shared gateway.rest gateway.addresses",
         "web asyncio concurrent",
@@ -314,8 +325,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "console.monitoring": (
         WATCHED
         + "console.monitoring.samples console.monitoring.packing console.monitoring.rings "
-        + "brokers.clock brokers.key_files brokers.beats",
-        "asyncio threading socket http.client h11 signal",
+        + "brokers.clock brokers.key_files brokers.beats brokers.http",
+        "asyncio threading signal",
     ),
     # The one writer of the one file of the collector.
     "console.monitoring.samples": (

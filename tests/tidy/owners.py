@@ -34,6 +34,12 @@ JOBS = (
         owner="gateway.kafka.readers.admission",
         calls=frozenset({"Admission", "gateway.kafka.readers.admission.Admission"}),
     ),
+    Job(
+        does="open or serve an HTTP connection",
+        owner="brokers.http",
+        imports=frozenset({"h11", "http.client", "http.server", "urllib.request"}),
+        except_in=(("connectors.sdk.exchanges", "ask servers that a guard allows"),),
+    ),
 )
 
 

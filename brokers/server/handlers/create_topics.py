@@ -17,12 +17,12 @@ from brokers.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from brokers.replication.slices import Slices
 from brokers.server.admin_outcomes import error_fields, outcomes_of, refusal, repeated, shown
 from brokers.server.call import Call
 from brokers.server.config_entries import BY_CLUSTER, default_partitions, topic_entries
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED: Final = Served(key=19, waits=True)
 

@@ -14,10 +14,10 @@ from brokers.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 from brokers.storage.errors import StorageError
 
 SERVED = Served(key=21)

@@ -19,7 +19,6 @@ from brokers.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from brokers.replication.slices import Slices
 from brokers.server.admin_outcomes import shown
 from brokers.server.call import Call
 from brokers.server.config_entries import Entry, broker_entries, cluster_entries, topic_entries
@@ -27,6 +26,7 @@ from brokers.server.config_resources import Kind, check_is_here
 from brokers.server.context import Context
 from brokers.server.encoded_arrays import EncodedArray
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED: Final = Served(key=32)
 

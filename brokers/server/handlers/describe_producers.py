@@ -10,10 +10,10 @@ from brokers.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from brokers.replication.partition import Partition
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED = Served(key=61)
 

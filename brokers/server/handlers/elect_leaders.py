@@ -15,10 +15,10 @@ from brokers.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED: Final = Served(key=43)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from brokers.protocol.errors import ErrorCode, KafkaError
-from brokers.replication.slices import Slices
 from brokers.server.context import Context
+from brokers.slices import Slices
 
 T = TypeVar("T")
 

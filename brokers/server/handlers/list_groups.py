@@ -15,10 +15,10 @@ from brokers.protocol.messages.list_groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED: Final = Served(key=16)
 

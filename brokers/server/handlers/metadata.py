@@ -22,7 +22,6 @@ from brokers.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from brokers.protocol.schema import ZERO_UUID
-from brokers.replication.slices import Slices
 from brokers.server.call import Call
 from brokers.server.config_entries import AUTO_CREATE_TOPICS, default_partitions, is_enabled
 from brokers.server.context import Context
@@ -34,6 +33,7 @@ from brokers.server.metadata_cache import (
     encode_topic,
 )
 from brokers.server.served_api import Served
+from brokers.slices import Slices
 
 SERVED: Final = Served(key=3)
 

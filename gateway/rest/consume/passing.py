@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from brokers.http.address import Address
+from brokers.http.asyncio_client import AsyncConnection
+from brokers.http.protocol import NoResponse
 from gateway.access.callers import Caller
 from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.consume.delivery import PIECE_BYTES, left_whole
+from gateway.rest.consume.delivery import left_whole
 from gateway.rest.passed import HEADER, signed
 from gateway.rest.worker import Place
 
@@ -20,10 +23,6 @@ CONNECT_S: Final = 1.0
 ANSWER_S: Final = 60.0
 # A worker stores offsets within milliseconds once the client has its records.
 STORE_S: Final = 5.0
-# The limit of an answer's head.
-MAX_HEAD_BYTES: Final = 16_384
-# The last chunk of a request body.
-END: Final = b"0\r\n\r\n"
 OK: Final = 200
 NO_CONTENT: Final = 204
 
@@ -47,25 +46,22 @@ class Passed:
     # Its answer holds records, and its request body ends when they were taken.
     is_fetch: bool = False
 
-    def bytes(self, prefix: str, caller: Caller) -> bytes:
-        """Return the request, with a chunked body."""
+    def send(self, connection: AsyncConnection, prefix: str, caller: Caller) -> None:
+        """Send the request; that of a fetch is ended later."""
         target = (
             f"{prefix}/consumers/{quote(self.group, safe='')}"
             f"/instances/{quote(self.instance, safe='')}{self.under}"
             f"{'?' if self.query else ''}{self.query}"
         )
-        lines = [
-            f"{self.method} {target} HTTP/1.1",
-            "Host: worker",
-            "Connection: close",
-            "Transfer-Encoding: chunked",
-            f"Accept: {self.accept}",
-            f"{HEADER}: {signed(caller, self.method, target)}",
-            *([f"Content-Type: {self.content_type}"] if self.content_type else []),
-        ]
-        chunk = b"%x\r\n%b\r\n" % (len(self.body), self.body) if self.body else b""
-        head = "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n"
-        return head + chunk + (b"" if self.is_fetch else END)
+        headers = {
+            "Connection": "close",
+            "Accept": self.accept,
+            HEADER: signed(caller, self.method, target),
+        }
+        if self.content_type:
+            headers["Content-Type"] = self.content_type
+        body = self.body or None
+        connection.begin(self.method, target, headers=headers, body=body, is_open=self.is_fetch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +71,15 @@ class Answer:
     status: int
     content_type: str
     length: int
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+    connection: AsyncConnection
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        left = self.length
-        while left > 0:
-            piece = await self.reader.read(min(left, PIECE_BYTES))
-            if not piece:
-                # Break off: the client notices an answer that is too short.
-                raise Gone
-            left -= len(piece)
-            yield piece
+        try:
+            async for piece in self.connection.pieces():
+                yield piece
+        except NoResponse as error:
+            # Break off: the client notices an answer that is too short.
+            raise Gone from error
 
 
 class Passing:
@@ -127,11 +120,11 @@ class Passing:
             call, answer.status, answer.content_type, answer.length, answer.pieces()
         )
         if passed.is_fetch and is_taken:
-            answer.writer.write(END)
+            answer.connection.end()
             # The next request must see these records as read; the connection ends once they are.
-            with suppress(OSError, TimeoutError):
+            with suppress(TimeoutError):
                 async with asyncio.timeout(STORE_S):
-                    await answer.reader.read()
+                    await answer.connection.wait_dropped()
         if not is_taken:
             raise Gone
         await call.end()
@@ -140,44 +133,35 @@ class Passing:
     async def _asked(self, worker: str, passed: Passed, caller: Caller) -> AsyncIterator[Answer]:
         try:
             async with asyncio.timeout(CONNECT_S):
-                reader, writer = await asyncio.open_unix_connection(
-                    str(self._place.socket_of(worker)), limit=MAX_HEAD_BYTES
-                )
-        except (OSError, TimeoutError) as error:
+                address = Address(path=self._place.socket_of(worker))
+                connection = await AsyncConnection.open(address)
+        except (NoResponse, TimeoutError) as error:
             raise OwnerGone from error
         try:
-            writer.write(passed.bytes(self._prefix, caller))
-            yield await self._answer(worker, reader, writer)
+            yield await self._answer(worker, passed, caller, connection)
         finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
+            await connection.close()
 
     async def _answer(
-        self, worker: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, worker: str, passed: Passed, caller: Caller, connection: AsyncConnection
     ) -> Answer:
         try:
+            passed.send(connection, self._prefix, caller)
             async with asyncio.timeout(ANSWER_S):
-                head = await reader.readuntil(b"\r\n\r\n")
+                head = await connection.head()
         except TimeoutError:
             raise ApiError(
                 Code.UNAVAILABLE,
                 f"{worker}, which has this consumer, did not answer in {ANSWER_S:g} s: ask again",
                 retry_after_s=1,
             ) from None
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        except NoResponse as error:
             raise OwnerGone from error
-        first, *lines = head.decode("latin-1").split("\r\n")
-        fields = {
-            name.strip().lower(): value.strip()
-            for name, _, value in (line.partition(":") for line in lines)
-        }
         return Answer(
-            status=int(first.split(" ")[1]),
-            content_type=fields.get("content-type", ""),
-            length=int(fields.get("content-length", "0")),
-            reader=reader,
-            writer=writer,
+            status=head.status,
+            content_type=head.headers.get("content-type", ""),
+            length=int(head.headers.get("content-length", "0")),
+            connection=connection,
         )
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 
 from brokers.clock import SystemClock
-from brokers.replication.slices import Slices
 from brokers.server import client_ledger
 from brokers.server.client_ledger import ClientLedger, ClientRow
 from brokers.server.peers import Peer
+from brokers.slices import Slices
 
 
 @dataclass(eq=False)

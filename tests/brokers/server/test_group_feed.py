@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from brokers.clock import SystemClock
-from brokers.replication.slices import Slices
 from brokers.server import group_feed
 from brokers.server.context import Context
 from brokers.server.group_feed import GroupChanges, GroupFeed
+from brokers.slices import Slices
 from tests.builders.shards import committed, deleted, desk, forgotten, heartbeat
 from tests.fakes.group_desk import GroupDesk
 

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from brokers.cluster.proposals import DeleteTopic
+from brokers.http import server
+from brokers.http.server import Peer, Server
 from brokers.key_files import write_keys
 from brokers.server import inspection_port
-from brokers.server.inspection_port import MAX_CONNECTIONS, InspectionPort
+from brokers.server.inspection_port import MAX_CONNECTIONS
 from tests.fakes.broker import METRICS_SECRET, SECRET, RunningBroker, running_broker
 from tests.fakes.listener import HOST, WAIT_SECONDS, ByteClient
 
@@ -267,11 +269,9 @@ async def deaf_peer(running: RunningBroker, asked: bytes) -> AsyncIterator[None]
         yield
 
 
-async def last_page(
-    _port: InspectionPort, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
+async def last_page(_server: Server, peer: Peer) -> None:
     """Serves a page of which much waits at the end."""
-    writer.write(b"x" * LAST_BYTES)
+    peer.writer.write(b"x" * LAST_BYTES)
 
 
 @pytest.mark.parametrize("is_last", [False, True], ids=["in-a-page", "at-the-end"])
@@ -279,9 +279,9 @@ def test_a_peer_that_never_reads_leaves_no_connection_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool
 ) -> None:
     monkeypatch.setattr(inspection_port, "PAGE_SECONDS", 0.2)
-    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", 1.0)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 1.0)
     if is_last:
-        monkeypatch.setattr(InspectionPort, "_serve", last_page)
+        monkeypatch.setattr(Server, "_serve", last_page)
 
     async def story() -> None:
         async with running_broker(tmp_path) as running:
@@ -297,9 +297,9 @@ def test_what_is_sent_last_is_read_to_its_end_and_keeps_its_place_until_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inspection_port, "MAX_CONNECTIONS", 1)
-    monkeypatch.setattr(inspection_port, "LINGER_SECONDS", WAIT_SECONDS)
-    monkeypatch.setattr(InspectionPort, "_made_room_for", lambda *_: False)
-    monkeypatch.setattr(InspectionPort, "_serve", last_page)
+    monkeypatch.setattr(server, "LINGER_SECONDS", WAIT_SECONDS)
+    monkeypatch.setattr(Server, "_made_room_for", lambda *_: False)
+    monkeypatch.setattr(Server, "_serve", last_page)
 
     async def story() -> None:
         async with running_broker(tmp_path) as running, port_of(running) as first:

@@ -12,8 +12,8 @@ from brokers.coordination.groups import offset_operations
 from brokers.coordination.groups.offset_operations import Committing
 from brokers.coordination.groups.values import Committed
 from brokers.protocol.messages.offset_commit import OffsetCommitResponse
-from brokers.replication.slices import Slices
 from brokers.server.group_feed import GroupFeed
+from brokers.slices import Slices
 from tests.brokers.replication.parts import until
 from tests.brokers.server.test_inspection_port import KNOWN, feed, got, port_of
 from tests.builders.logs import batch

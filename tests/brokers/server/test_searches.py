@@ -81,8 +81,8 @@ def offsets(lines: list[Any]) -> list[int]:
 
 async def posted(running: RunningBroker, body: bytes, headers: str = KNOWN) -> tuple[int, str]:
     async with port_of(running) as client:
-        head = f"POST /search HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
-        client.writer.write(head.encode() + body)
+        rest = f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.writer.write(f"POST /search HTTP/1.1\r\nHost: x\r\n{headers}{rest}".encode() + body)
         async with asyncio.timeout(WAIT_SECONDS):
             answer = (await client.reader.read(-1)).decode()
     return int(answer.split(" ")[1]), answer

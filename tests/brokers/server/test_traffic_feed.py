@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from brokers.clock import SystemClock
-from brokers.replication.slices import Slices
 from brokers.server.metrics import Metrics
 from brokers.server.traffic_feed import BUCKET_BOUNDS_MS, TrafficChanges, TrafficFeed
+from brokers.slices import Slices
 
 
 def partition(topic: str = "orders", index: int = 0, *, appended: int = 0, sent: int = 0) -> Any:

@@ -105,7 +105,7 @@ def test_who_is_no_worker_is_told_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "gateway-1.sock"
 
     with serving(path, worker(tmp_path, "gateway-1")):
-        assert asked(str(path)) is None
+        assert asked(path) is None
 
 
 def test_a_process_that_is_still_starting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

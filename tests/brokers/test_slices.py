@@ -3,7 +3,7 @@
 import asyncio
 
 from brokers.clock import ManualClock
-from brokers.replication.slices import Slices
+from brokers.slices import Slices
 
 
 def test_a_slice_ends_after_a_millisecond_and_not_before() -> None:
