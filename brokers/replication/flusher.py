@@ -15,15 +15,14 @@ serves the other. Appends later than `CROWD_SECONDS` after a flush are not part 
 
 import asyncio
 import os
-import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Final, Protocol
 
 from brokers.clock import Clock
 from brokers.protocol.errors import KafkaError
+from brokers.replication.threads import Threads
 from brokers.storage.errors import LogDirFailed
 from brokers.storage.fsync import FlushTicket
 
@@ -75,10 +74,8 @@ class Flusher:
         self._max_parallel = max_parallel
         self._asked: deque[Flushable] = deque()
         self._early: list[Flushable] = []  # requested as well, and waiting for more appends
-        self._work: SimpleQueue[tuple[Flushable, FlushTicket] | None] = SimpleQueue()
+        self._threads = Threads(loop, self._flush, name="flusher", max_threads=max_parallel)
         self._done: deque[tuple[Flushable, FlushTicket]] = deque()
-        self._threads: list[threading.Thread] = []
-        self._running = 0
         self._is_starting = False  # a call of `_start` is scheduled
         # The event of `_collect`, while there are threads that may write to it.
         self._wake = -1
@@ -90,7 +87,7 @@ class Flusher:
     @property
     def running(self) -> int:
         """The number of running flushes."""
-        return self._running
+        return self._threads.running
 
     def start(self) -> None:
         """Start the flusher; its threads start one by one, when so many flushes run at once."""
@@ -102,13 +99,11 @@ class Flusher:
 
     async def stop(self) -> None:
         """Finish the requested flushes, and end the threads."""
-        while self._asked or self._early or self._running or self._is_starting:
+        while self._asked or self._early or self.running or self._is_starting:
             self._idle = self._loop.create_future()
             await self._idle
         self._is_stopped = True
-        threads, self._threads = self._threads, []
-        for _thread in threads:
-            self._work.put(None)
+        threads = self._threads.stop()
         if self._wake >= 0:
             self._loop.remove_reader(self._wake)
             # All have done their work, but one may not have reported it yet.
@@ -143,7 +138,7 @@ class Flusher:
 
     @property
     def _has_room(self) -> bool:
-        return self._running < self._max_parallel and not self._is_stopped
+        return self._threads.running < self._max_parallel and not self._is_stopped
 
     def _start(self) -> None:
         self._is_starting = False
@@ -167,35 +162,17 @@ class Flusher:
 
     def _run(self, log: Flushable, ticket: FlushTicket) -> None:
         log.is_flushing = True
-        self._running += 1
-        self._work.put((log, ticket))
-        self._start_thread()
+        self._threads.put((log, ticket))
 
-    def _start_thread(self) -> None:
-        """Start one more thread if more flushes run than there are threads."""
-        if self._running <= len(self._threads):
-            return
-        # Daemons, because an fsync that never returns must not keep the process alive.
-        number = len(self._threads)
-        thread = threading.Thread(target=self._flush, name=f"flusher-{number}", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            # The system has no thread left; the existing ones take the work meanwhile.
-            self._loop.call_later(RETRY_SECONDS, self._start_thread)
-        else:
-            self._threads.append(thread)
-
-    def _flush(self) -> None:
-        """Run one of the threads."""
-        while (item := self._work.get()) is not None:
-            with _WHATEVER:
-                item[1].run()
-            self._done.append(item)
-            # Reset before `_collect` looks, so that a later append to the queue wakes it again.
-            if not self._is_collecting:
-                self._is_collecting = True
-                os.eventfd_write(self._wake, 1)
+    def _flush(self, item: tuple[Flushable, FlushTicket]) -> None:
+        """Flush, in a thread."""
+        with _WHATEVER:
+            item[1].run()
+        self._done.append(item)
+        # Reset before `_collect` looks, so that a later append to the queue wakes it again.
+        if not self._is_collecting:
+            self._is_collecting = True
+            os.eventfd_write(self._wake, 1)
 
     def _collect(self) -> None:
         os.eventfd_read(self._wake)
@@ -215,7 +192,7 @@ class Flusher:
     def _finish_all(self) -> None:
         while self._done:
             log, ticket = self._done.popleft()
-            self._running -= 1
+            self._threads.running -= 1
             log.is_flushing = False
             was_asked = log.is_flush_asked
             try:

@@ -5,16 +5,15 @@ release the interpreter's lock while they work, so the loop serves others meanwh
 """
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Final
 
 from brokers.clock import Clock
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.recompression import recompressed
 from brokers.protocol.records.validation import ProduceRules
+from brokers.replication.threads import Threads
 
 # The most that a batch unpacks to if it is recompressed at once: with zstd or lz4 that takes a
 # tenth of a millisecond, about what a thread would take to begin. Producers' default batch size.
@@ -24,8 +23,6 @@ TURN_SECONDS: Final = 0.002
 # Threads. Each unpacks one batch, which a few KiB of a client may make 64 MiB, and twice that for a
 # moment; waiting batches are counted by their connections' requests.
 MAX_PARALLEL: Final = 2
-# Until another thread is tried, if the system has none left.
-RETRY_SECONDS: Final = 0.2
 
 
 class Recompression:
@@ -86,16 +83,16 @@ class Recompression:
 
 
 class Recompressor:
-    """Belongs to the event loop. Threads start when there is work for them."""
+    """Belongs to the event loop."""
 
-    __slots__ = ("_clock", "_is_counting", "_loop", "_running", "_spent", "_threads", "_work")
+    __slots__ = ("_clock", "_is_counting", "_loop", "_spent", "_threads")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
         self._clock = clock
-        self._work: SimpleQueue[Recompression | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._running = 0  # batches in threads, or in line for them
+        self._threads = Threads(
+            loop, self._recompress, name="recompressor", max_threads=MAX_PARALLEL
+        )
         self._spent = 0.0  # seconds of this turn
         self._is_counting = False  # a call of `_end_turn` is scheduled
 
@@ -121,43 +118,21 @@ class Recompressor:
     def begin(self, records: memoryview, rules: ProduceRules) -> Recompression:
         """Recompress a batch in a thread; its buffer must not change until it is done."""
         job = Recompression(records, rules)
-        self._running += 1
-        self._work.put(job)
-        self._start_thread()
+        self._threads.put(job)
         return job
 
     def stop(self) -> None:
         """End the threads, after the batches that they have."""
-        threads, self._threads = self._threads, []
-        for _thread in threads:
-            self._work.put(None)
+        self._threads.stop()
 
-    def _start_thread(self) -> None:
-        """Start one more thread if there are more batches than threads."""
-        number = len(self._threads)
-        if number >= min(self._running, MAX_PARALLEL):
-            return
-        # Daemons, because a batch that is no longer wanted must not keep the process alive.
-        thread = threading.Thread(
-            target=self._recompress, name=f"recompressor-{number}", daemon=True
-        )
-        try:
-            thread.start()
-        except RuntimeError:
-            # The system has no thread left; the existing ones take the work meanwhile.
-            self._loop.call_later(RETRY_SECONDS, self._start_thread)
-        else:
-            self._threads.append(thread)
-
-    def _recompress(self) -> None:
-        """Run one of the threads."""
-        while (job := self._work.get()) is not None:
-            job.run()
-            with suppress(RuntimeError):  # the loop has ended, and all waits with it
-                self._loop.call_soon_threadsafe(self._finish, job)
+    def _recompress(self, job: Recompression) -> None:
+        """Run a job, in a thread."""
+        job.run()
+        with suppress(RuntimeError):  # the loop has ended, and all waits with it
+            self._loop.call_soon_threadsafe(self._finish, job)
 
     def _finish(self, job: Recompression) -> None:
-        self._running -= 1
+        self._threads.running -= 1
         job.finish()
 
     def _end_turn(self) -> None:

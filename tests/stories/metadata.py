@@ -34,7 +34,7 @@ from brokers.cluster.proposals import (
     Proposal,
 )
 from brokers.cluster.store import Registration
-from brokers.cluster.twin import Twin
+from tests.fakes.twin import Twin
 from tests.stories.script import Commands, StoryError, counted
 
 CLUSTER = "cluster-of-a-story"

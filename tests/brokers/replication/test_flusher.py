@@ -10,6 +10,7 @@ import pytest
 
 from brokers.clock import ManualClock
 from brokers.replication import flusher as module
+from brokers.replication import threads
 from brokers.replication.flusher import Flusher
 from brokers.storage.errors import LogDirFailed, OutOfSpace
 from tests.brokers.replication.parts import until
@@ -226,7 +227,7 @@ def test_a_bug_of_one_that_waited_does_not_lose_the_flush_that_was_asked_for() -
 
 
 def test_a_system_without_a_thread_to_give_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(threads, "RETRY_SECONDS", 0.001)
     start, refusals = threading.Thread.start, [RuntimeError("can't start new thread")]
 
     def sometimes(thread: threading.Thread) -> None:
