@@ -61,7 +61,7 @@ def test_every_broker_has_a_door_of_its_own() -> None:
     asyncio.run(story())
 
 
-def test_a_link_that_is_cut_ends_what_waits_for_it_and_can_be_made_anew() -> None:
+def test_cut_link_ends_its_waits_and_can_be_restored() -> None:
     async def story() -> None:
         twin = Twin()
         door = twin.attach()
@@ -83,7 +83,7 @@ def test_a_link_that_is_cut_ends_what_waits_for_it_and_can_be_made_anew() -> Non
     asyncio.run(story())
 
 
-def test_a_twin_that_is_away_does_nothing_and_tells_nothing() -> None:
+def test_unavailable_twin_refuses_calls_and_reports_nothing() -> None:
     async def story() -> None:
         twin = Twin()
         twin.is_away = True
@@ -121,7 +121,7 @@ def test_a_twin_that_was_set_back_knows_later_positions_no_more() -> None:
     asyncio.run(story())
 
 
-def test_a_twin_keeps_as_many_changes_as_it_is_told() -> None:
+def test_twin_keeps_the_configured_number_of_changes() -> None:
     async def story() -> None:
         twin = Twin(changes_kept=2)
         twin.register_now()

@@ -29,7 +29,7 @@ def test_every_key_has_a_sentence_and_a_default_that_it_takes(row: object) -> No
         assert row.wrong(row.default) is None
 
 
-def test_what_topics_fall_back_to_can_be_set_where_it_has_its_effect() -> None:
+def test_defaults_of_topics_can_be_set_where_they_have_an_effect() -> None:
     for topic_row in topic_configs.ROWS.values():
         if topic_row.is_hidden:
             continue

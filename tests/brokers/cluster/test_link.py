@@ -163,7 +163,7 @@ def test_pieces_of_a_snapshot_arrive() -> None:
     assert {type(piece) for piece in PIECES} == set(get_args(Piece))
 
 
-def test_every_type_that_stands_among_others_has_a_tag_of_its_own() -> None:
+def test_every_type_of_a_union_has_its_own_tag() -> None:
     among_others = {
         *get_args(link.FromBroker),
         *get_args(link.FromAgent),

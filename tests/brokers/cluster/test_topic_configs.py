@@ -248,7 +248,7 @@ def test_a_topic_inherits_what_it_does_not_set() -> None:
         ({}, "604800000"),
     ],
 )
-def test_hours_and_minutes_stand_behind_milliseconds(
+def test_milliseconds_take_precedence_over_hours_and_minutes(
     broker: dict[str, str], retention_ms: str
 ) -> None:
     assert effective({}, broker)["retention.ms"] == retention_ms

@@ -167,7 +167,7 @@ def test_a_follower_takes_several_batches_verbatim(tmp_path: Path) -> None:
     assert append(follower, batch(producer=5, sequence=1)).is_duplicate
 
 
-def test_what_the_leader_compacted_leaves_gaps_that_readers_pass(tmp_path: Path) -> None:
+def test_gaps_of_compaction_on_the_leader_are_readable(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     sent = [batch(base_offset=base, epoch=0, records=2) for base in (0, 10, 12, 40)]
 
@@ -214,7 +214,7 @@ def test_no_batches_from_the_leader_change_nothing(tmp_path: Path) -> None:
     [append, lambda log: log.append_replicated(batch(base_offset=3, epoch=0), now_ms=NOW_MS)],
     ids=["produced", "replicated"],
 )
-def test_a_full_disk_refuses_the_batch_and_goes_on_when_there_is_room(
+def test_full_disk_refuses_a_batch_and_accepts_it_later(
     tmp_path: Path, put: Callable[[PartitionLog], object], is_torn: bool
 ) -> None:
     files = FaultyFiles()
@@ -397,7 +397,7 @@ def test_a_leader_that_sends_an_older_epoch_than_the_log_has_is_not_believed(
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE])
-def test_without_a_descriptor_left_the_log_goes_on(tmp_path: Path, error: int) -> None:
+def test_log_works_without_a_free_descriptor(tmp_path: Path, error: int) -> None:
     files = FaultyFiles()
     config = LogConfig(segment_bytes=40 * SIZE, index_interval_bytes=0)
     log = open_log(tmp_path / "t-0", config, files=files)

@@ -65,7 +65,7 @@ def test_a_process_that_cannot_says_why_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("job", [b"", b"[]", b"{}", b'{"sources":[{}]}', b'{"sources":[],"x":1}'])
-def test_what_is_no_job_is_refused(job: bytes) -> None:
+def test_malformed_job_is_refused(job: bytes) -> None:
     with pytest.raises(CleaningFailed):
         decode_job(job)
     with pytest.raises(CleaningFailed):
@@ -108,7 +108,7 @@ def test_a_worker_that_comes_too_late_for_its_parent_writes_nothing(tmp_path: Pa
 @pytest.mark.parametrize(
     ("call", "number"), [("write", errno.ENOSPC), ("open", errno.EMFILE), ("open", errno.EACCES)]
 )
-def test_what_is_refused_is_told_from_a_log_that_cannot_be_cleaned(
+def test_refusal_differs_from_a_log_that_cannot_be_cleaned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
     real = getattr(LocalFiles, call)

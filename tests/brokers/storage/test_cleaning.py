@@ -49,7 +49,7 @@ BATCHES = st.lists(
 
 @settings(max_examples=count(40, 100, long=2_000), deadline=None)
 @given(BATCHES, st.lists(st.integers(0, 2 * KEPT_MS), min_size=1, max_size=4), st.integers(2, 6))
-def test_what_a_reader_knows_in_the_end_never_changes(
+def test_final_state_of_a_reader_survives_cleaning(
     rows: list[tuple[list[Row], Compression]], waits: list[int], max_keys: int
 ) -> None:
     with TemporaryDirectory() as folder:
@@ -242,7 +242,7 @@ def test_small_neighbours_become_one_file_and_never_a_large_one(tmp_path: Path) 
     assert all(segment.size <= 2_000 for segment in log.segments)
 
 
-def test_what_needs_no_change_is_not_written(tmp_path: Path) -> None:
+def test_unchanged_segment_is_not_written(tmp_path: Path) -> None:
     log = full(tmp_path, [(b"a", b"1"), (b"b", b"2")])
     cleaning = plan(log)
 

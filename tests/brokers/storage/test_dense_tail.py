@@ -51,7 +51,7 @@ def test_a_restart_forgets_everything() -> None:
     assert budget.held_bytes == 0
 
 
-def test_what_begins_below_an_offset_is_dropped_and_the_rest_stays() -> None:
+def test_batches_below_an_offset_are_dropped() -> None:
     budget = MemoryBudget(PLENTY)
     tail = filled(DenseTail(budget), 200)
 

@@ -12,7 +12,7 @@ FILES = LocalFiles()
 FAILURE = LogDirFailed("/data/t-0/0.log", "fsync", OSError(errno.EIO, "Input/output error"))
 
 
-def test_the_last_failures_of_a_day_are_told_with_their_reason(tmp_path: Path) -> None:
+def test_last_failures_of_a_day_are_listed_with_their_reason(tmp_path: Path) -> None:
     for number in range(MAX_FAILURES + 2):
         note_failure(FILES, str(tmp_path), FAILURE, NOW_MS + number)
 

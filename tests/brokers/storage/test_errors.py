@@ -28,7 +28,7 @@ def test_a_full_disk_is_an_answer_that_clients_retry(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_too_many_open_files_is_no_failure_of_the_disk(number: int) -> None:
+def test_too_many_open_files_does_not_fail_the_disk(number: int) -> None:
     error = write_failed("/d/t-0/0.log", "roll", OSError(number, "too many"))
 
     assert isinstance(error, TooManyOpenFiles)

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "live")
 
 
-def test_writes_go_on_where_the_last_one_ended(files: Files, folder: str) -> None:
+def test_writes_continue_at_the_end_of_the_last_one(files: Files, folder: str) -> None:
     fd = files.open(f"{folder}/a", NEW)
 
     assert files.write(fd, b"one") == 3
@@ -124,7 +124,7 @@ def test_a_file_that_is_unlinked_lives_on_for_its_descriptors(files: Files, fold
     files.close(fd)
 
 
-def test_what_is_not_there_raises_file_not_found(files: Files, folder: str) -> None:
+def test_missing_file_raises_file_not_found(files: Files, folder: str) -> None:
     with pytest.raises(FileNotFoundError):
         files.open(f"{folder}/none", os.O_RDONLY)
     with pytest.raises(FileNotFoundError):

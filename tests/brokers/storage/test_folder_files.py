@@ -60,7 +60,7 @@ def test_a_folder_in_order_is_left_alone(tmp_path: Path) -> None:
     assert left(tmp_path) == before
 
 
-def test_what_was_being_deleted_or_written_is_removed(tmp_path: Path) -> None:
+def test_files_of_an_unfinished_deletion_or_write_are_removed(tmp_path: Path) -> None:
     deleted = [(0, ".log.deleted"), (0, ".index.deleted"), (0, ".snapshot.deleted")]
     half = {"leader-epoch-checkpoint.tmp": b"0\n"}
     folder_with(tmp_path, *deleted, *segment(50), **half)
@@ -77,7 +77,7 @@ def test_indexes_without_a_log_are_removed_and_snapshots_are_not(tmp_path: Path)
     assert left(tmp_path) == {"50.log", "50.index", "50.timeindex", "99.snapshot"}
 
 
-def test_what_was_set_aside_is_left_alone(tmp_path: Path) -> None:
+def test_files_set_aside_are_kept(tmp_path: Path) -> None:
     folder_with(tmp_path, *segment(50), (20, ".log.damaged"), (50, ".log.2.damaged"))
     before = left(tmp_path)
 

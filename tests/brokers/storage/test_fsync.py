@@ -108,7 +108,7 @@ def test_aborts_are_synced_with_the_markers_that_caused_them(tmp_path: Path) -> 
     assert log.begin_flush() is None
 
 
-def test_a_ticket_runs_in_another_thread_while_the_log_goes_on(tmp_path: Path) -> None:
+def test_ticket_runs_in_another_thread_during_appends(tmp_path: Path) -> None:
     log, _ = log_with(tmp_path / "t-0", 3, segment_bytes=2 * SIZE)
     ticket = log.begin_flush()
     assert ticket is not None
@@ -167,7 +167,7 @@ def test_a_file_is_not_cut_while_it_is_being_flushed(tmp_path: Path, offset: int
     assert log.flush() == offset + 5
 
 
-def test_what_was_cut_while_a_flush_ran_does_not_count_as_flushed(tmp_path: Path) -> None:
+def test_records_truncated_during_a_flush_do_not_count_as_flushed(tmp_path: Path) -> None:
     log, _ = log_with(tmp_path / "t-0", 4, segment_bytes=2 * SIZE)
     log.flush()
     fill(log, 2)

@@ -122,7 +122,7 @@ def test_too_many_open_files_is_an_answer_to_the_client_and_no_disk_failure(
     assert handles.failure is None
 
 
-def test_the_first_failure_counts_and_every_owner_is_told_once() -> None:
+def test_first_failure_counts_and_every_owner_is_notified_once() -> None:
     handles = Handles(LocalFiles(), max_open=4)
     owner = Log()
     handles.owners.add(owner)

@@ -33,7 +33,7 @@ SIZE = len(batch())
 CONFIG = LogConfig(segment_bytes=4 * SIZE, index_interval_bytes=2 * SIZE)
 
 
-def test_a_new_log_is_empty_and_begins_where_it_is_told(tmp_path: Path) -> None:
+def test_new_log_is_empty_and_begins_at_the_given_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", log_start_offset=70)
 
     assert (log.start_offset, log.end_offset, log.flushed_offset) == (70, 70, 70)

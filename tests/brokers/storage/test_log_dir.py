@@ -314,7 +314,7 @@ def test_a_truncation_below_the_saved_start_lowers_that_first(tmp_path: Path) ->
     assert (again.start_offset, again.end_offset, again.damage) == (6, 8, None)
 
 
-def test_a_truncation_below_the_first_segment_begins_the_log_anew(tmp_path: Path) -> None:
+def test_truncation_below_the_first_segment_restarts_the_log(tmp_path: Path) -> None:
     log_dir = with_logs(tmp_path, 0, batches=10)
     log = log_dir.logs["orders", 0]
     log.flush()
@@ -335,7 +335,7 @@ def test_a_truncation_below_the_first_segment_begins_the_log_anew(tmp_path: Path
     assert spans(content(again)) == [(3, 3), (4, 4), (5, 5), (6, 6)]
 
 
-def test_a_crash_while_a_log_begins_anew_is_no_damage(tmp_path: Path) -> None:
+def test_crash_while_a_log_restarts_causes_no_damage(tmp_path: Path) -> None:
     ends_found = set()
 
     for at in range(20):
@@ -358,7 +358,7 @@ def test_a_crash_while_a_log_begins_anew_is_no_damage(tmp_path: Path) -> None:
     assert {3, 10} <= ends_found
 
 
-def test_a_damaged_log_keeps_the_recovery_point_that_tells_of_it(tmp_path: Path) -> None:
+def test_damaged_log_keeps_its_recovery_point(tmp_path: Path) -> None:
     with_logs(tmp_path, 0).close(broker_epoch=7)
     path = tmp_path / "orders-0" / f"{4:020}.log"
     path.write_bytes(path.read_bytes()[:-1])
@@ -385,7 +385,7 @@ def test_a_removed_partition_is_gone_at_once_and_its_files_later(tmp_path: Path)
     assert not (tmp_path / folder).exists()
 
 
-def test_a_removed_folder_that_an_operator_took_away_is_no_failure(tmp_path: Path) -> None:
+def test_folder_removed_by_an_operator_causes_no_failure(tmp_path: Path) -> None:
     log_dir = with_logs(tmp_path, 0)
     folder = tmp_path / log_dir.remove("orders", 0)
     shutil.rmtree(folder)
@@ -535,9 +535,7 @@ def test_a_disk_that_fails_leaves_no_mark_and_loses_no_record(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "meta.properties", "x.y"])
-def test_files_and_foreign_folders_of_a_log_dir_are_no_partitions(
-    tmp_path: Path, name: str
-) -> None:
+def test_files_and_foreign_folders_of_a_log_dir_are_ignored(tmp_path: Path, name: str) -> None:
     (tmp_path / "lost+found").mkdir()
     (tmp_path / name).write_text("0\n0\n")
 

@@ -160,7 +160,7 @@ def test_flipped_bit_in_the_offsets_of_a_closed_segment_is_reported(
 
 
 @pytest.mark.parametrize("number", [0, 9, 13, 20, -2, -1])
-def test_a_flipped_bit_in_a_log_with_gaps_is_told_unless_it_stays_between_its_neighbours(
+def test_flipped_bit_in_a_log_with_gaps_is_reported_unless_plausible(
     sparse: PartitionLog, number: int
 ) -> None:
     log = open_log(sparse.folder, sparse.config, is_clean=True)
@@ -177,7 +177,7 @@ def test_a_flipped_bit_in_a_log_with_gaps_is_told_unless_it_stays_between_its_ne
 
 
 @pytest.mark.parametrize("bit", [1, 4, 16, 40])
-def test_a_last_batch_that_reaches_beyond_the_log_is_told_and_what_follows_is_read(
+def test_last_batch_beyond_the_log_end_is_reported_and_later_ones_read(
     tmp_path: Path, bit: int
 ) -> None:
     log = open_log(tmp_path / "t-0")
@@ -203,7 +203,7 @@ def test_a_last_batch_that_reaches_beyond_the_log_is_told_and_what_follows_is_re
     log.abandon()
 
 
-def test_a_read_that_is_ended_by_a_walk_ends_in_front_of_a_batch_that_lies(
+def test_read_ends_before_a_batch_with_false_offsets(
     dense: PartitionLog,
 ) -> None:
     batches = placed(open_log(dense.folder, CONFIG, is_clean=True), 0)

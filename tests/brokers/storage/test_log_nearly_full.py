@@ -48,7 +48,7 @@ def test_records_of_clients_are_refused_below_their_floor_and_taken_above_it(
     assert log.end_offset == 2
 
 
-def test_coordinators_go_on_until_their_own_floor(tmp_path: Path) -> None:
+def test_coordinators_append_down_to_their_own_limit(tmp_path: Path) -> None:
     files = FaultyFiles()
     log = open_log(tmp_path / "t-0", LogConfig(is_internal=True), files=files)
     append(log)

@@ -40,7 +40,7 @@ def test_the_longest_unused_is_dropped() -> None:
     assert budget.held_bytes == 300
 
 
-def test_what_grows_is_counted_anew_and_counts_as_used() -> None:
+def test_grown_index_is_counted_again_and_as_recently_used() -> None:
     budget = MemoryBudget(300)
     first, second = held(budget, 2, 100)
 
@@ -59,7 +59,7 @@ def test_the_newest_stays_even_if_it_is_too_large_alone() -> None:
     assert (small.is_loaded, large.is_loaded) == (False, True)
 
 
-def test_what_is_forgotten_counts_no_more() -> None:
+def test_forgotten_index_is_not_counted() -> None:
     budget = MemoryBudget(300)
     (table,) = held(budget, 1, 100)
 

@@ -29,7 +29,7 @@ def test_segment_files_are_named_by_their_offset_in_twenty_digits(offset: int) -
 
 
 @pytest.mark.parametrize("marker", [".deleted", ".cleaned", ".swap", ".tmp"])
-def test_the_marker_of_a_file_on_its_way_is_told_apart(marker: str) -> None:
+def test_marker_of_an_unfinished_file_is_recognized(marker: str) -> None:
     parsed = parse_offset_file(f"{7:020d}.timeindex{marker}")
 
     assert parsed == OffsetFile(offset=7, suffix=".timeindex", marker=marker)
@@ -49,7 +49,7 @@ def test_the_marker_of_a_file_on_its_way_is_told_apart(marker: str) -> None:
         "٣" * 20 + ".log",
     ],
 )
-def test_other_names_are_no_segment_files(name: str) -> None:
+def test_other_names_are_not_segment_files(name: str) -> None:
     assert parse_offset_file(name) is None
 
 
@@ -60,7 +60,7 @@ def test_partition_folders_are_read_as_they_are_written(topic: str) -> None:
     assert parsed == PartitionFolder(topic=topic, partition=12)
 
 
-def test_a_folder_set_aside_is_told_apart_by_its_marker() -> None:
+def test_folder_set_aside_is_recognized_by_its_marker() -> None:
     stray = set_aside_folder("orders-eu", 3, UNIQUE, STRAY_FOLDER)
     future = f"orders-eu-3.{UNIQUE}-future"
 
@@ -87,7 +87,7 @@ def test_a_long_topic_is_cut_so_that_the_folder_fits_the_file_system() -> None:
 @pytest.mark.parametrize(
     "name", ["", "lost+found", "orders", "orders-", "-3", "orders-03", "orders-2147483648", "a b-1"]
 )
-def test_other_folders_are_no_partitions(name: str) -> None:
+def test_other_folders_are_not_partitions(name: str) -> None:
     assert parse_partition_folder(name) is None
 
 

@@ -44,7 +44,7 @@ def test_the_disk_is_asked_twice_for_each_folder_and_once_for_all(tmp_path: Path
 
 
 @pytest.mark.parametrize("at", range(12))
-def test_what_a_full_disk_stopped_can_be_done_again(tmp_path: Path, at: int) -> None:
+def test_creation_stopped_by_a_full_disk_can_be_repeated(tmp_path: Path, at: int) -> None:
     kinds = frozenset({"make_folder", "open", "write", "rename"})
     files = FaultyFiles(Fault(at=at, error=errno.ENOSPC, kinds=kinds))
 
@@ -55,7 +55,7 @@ def test_what_a_full_disk_stopped_can_be_done_again(tmp_path: Path, at: int) -> 
     assert made(tmp_path) == {"t-0": b"note 0", "t-1": b"note 1", "t-2": b"note 2"}
 
 
-def test_a_sync_that_fails_is_no_want_of_room(tmp_path: Path) -> None:
+def test_failed_sync_does_not_count_as_a_full_disk(tmp_path: Path) -> None:
     files = FaultyFiles(Fault(at=1, error=errno.ENOSPC, kinds=frozenset({"datasync"})))
 
     with pytest.raises(OSError, match=r"\[Errno 28\]"):

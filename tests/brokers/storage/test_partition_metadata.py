@@ -57,6 +57,6 @@ def test_ids_are_read_as_they_are_written(raw: bytes) -> None:
     assert decode_id(encode_id(raw)) == raw
 
 
-def test_text_that_is_no_id_is_told_apart() -> None:
+def test_text_that_is_not_an_id_is_recognized() -> None:
     assert decode_id("") is None
     assert decode_id("ä" * 22) is None

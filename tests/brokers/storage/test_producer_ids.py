@@ -123,7 +123,7 @@ def test_a_folder_of_another_cluster_raises_it_when_it_is_opened(tmp_path: Path)
     assert highest(opened(tmp_path / "ours")) == 777_000
 
 
-def test_an_id_is_told_when_it_is_new_to_a_partition_and_not_with_each_batch(
+def test_producer_id_is_reported_once_per_partition(
     tmp_path: Path,
 ) -> None:
     log_dir, told = with_producer(tmp_path), list[int]()
@@ -162,7 +162,7 @@ def test_an_id_that_no_counter_reaches_moves_nothing() -> None:
     assert seen.highest == MAX_BELIEVED + 1_000
 
 
-def test_a_damaged_file_is_told_of_and_the_logs_tell_the_id(tmp_path: Path) -> None:
+def test_damaged_file_is_reported_and_replaced_by_the_ids_of_logs(tmp_path: Path) -> None:
     killed(with_producer(tmp_path, 5_000))
     write_highest(LocalFiles(), str(tmp_path / PRODUCER_IDS), 9_000)
     damaged = (tmp_path / PRODUCER_IDS).read_bytes().replace(b"9000", b"1000")

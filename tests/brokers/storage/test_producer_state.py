@@ -107,7 +107,7 @@ def test_each_of_the_last_five_batches_is_known_with_its_offsets() -> None:
     assert refused(partition, sent[1]) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_batch_that_overlaps_an_earlier_one_is_no_duplicate() -> None:
+def test_batch_that_overlaps_an_earlier_one_is_not_a_duplicate() -> None:
     partition = Partition()
     partition.append(batch(sequence=0, records=4))
 

@@ -34,7 +34,7 @@ def test_each_offset_has_the_time_of_its_record(tmp_path: Path, codec: Compressi
         assert first(log, offset) == expected
 
 
-def test_at_the_end_or_behind_what_may_be_read_there_is_none(tmp_path: Path) -> None:
+def test_no_record_is_found_at_the_end_or_beyond_the_limit(tmp_path: Path) -> None:
     log = timed(tmp_path / "t-0", *TIMES)
 
     assert first(log, log.end_offset) is None

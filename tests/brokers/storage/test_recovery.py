@@ -178,7 +178,7 @@ def test_segments_that_overlap_are_damage(tmp_path: Path) -> None:
     assert (log.damage.path, log.damage.offset) == (str(log_file(folder, 8)), 9)
 
 
-def test_an_epoch_that_goes_back_in_a_sound_batch_is_no_torn_tail(tmp_path: Path) -> None:
+def test_lower_epoch_in_a_sound_batch_is_not_a_torn_tail(tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
     written = bytes(batch(epoch=5)) + bytes(batch(base_offset=1, epoch=4))

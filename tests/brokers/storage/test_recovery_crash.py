@@ -53,7 +53,7 @@ def abort(log: PartitionLog, epoch: int) -> None:
 
 
 @pytest.mark.parametrize("flushed", [0, 3])
-def test_what_a_failed_flush_lost_is_on_the_disk_before_it_is_served(
+def test_records_of_a_failed_flush_are_written_before_they_are_served(
     tmp_path: Path, flushed: int
 ) -> None:
     disk = CrashDisk(tmp_path / "disk")

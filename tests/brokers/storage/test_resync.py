@@ -47,12 +47,12 @@ def test_a_sound_batch_is_found_behind_any_amount_of_noise(tmp_path: Path, gap: 
     ],
     ids=["nothing", "zeros", "magics", "noise", "an earlier offset", "cut off"],
 )
-def test_what_is_no_batch_that_may_follow_is_not_taken_for_one(tmp_path: Path, data: bytes) -> None:
+def test_batch_that_must_not_follow_is_not_accepted(tmp_path: Path, data: bytes) -> None:
     with opened(tmp_path, data) as fd:
         assert not has_sound_batch(FILES, fd, 0, len(data), 500)
 
 
-def test_the_bad_batch_itself_is_no_proof(tmp_path: Path) -> None:
+def test_bad_batch_itself_does_not_prove_a_sound_one(tmp_path: Path) -> None:
     data = bytes(batch(base_offset=700))
 
     with opened(tmp_path, data) as fd:
@@ -89,7 +89,7 @@ def test_only_whole_pages_of_zeros_count_as_lost(
         assert has_lost_page(FILES, fd, 5_000, len(data)) is is_lost
 
 
-def test_the_end_of_a_file_is_no_lost_page(tmp_path: Path) -> None:
+def test_end_of_a_file_is_not_a_lost_page(tmp_path: Path) -> None:
     with opened(tmp_path, bytes(batch())) as fd:
         size = os.fstat(fd).st_size
         assert not has_lost_page(FILES, fd, size, size)

@@ -62,7 +62,7 @@ def test_without_timestamps_the_time_of_the_first_append_counts(tmp_path: Path) 
     assert [segment.base_offset for segment in log.segments] == [0, 3]
 
 
-def test_the_clock_of_an_earlier_run_goes_on(tmp_path: Path) -> None:
+def test_age_of_a_segment_counts_from_an_earlier_run(tmp_path: Path) -> None:
     config = LogConfig(segment_ms=1_000)
     log = open_log(tmp_path / "t-0", config)
     append(log)
@@ -172,7 +172,7 @@ def test_batches_far_from_each_other_go_into_segments_of_their_own(tmp_path: Pat
     assert [one.base_offset for one in again.segments] == [0, 3_000_000_000, 9_000_000_000]
 
 
-def test_a_far_batch_that_is_refused_leaves_a_log_that_goes_on_behind_the_gap(
+def test_refused_far_batch_leaves_a_log_that_accepts_appends(
     tmp_path: Path,
 ) -> None:
     files = FaultyFiles()

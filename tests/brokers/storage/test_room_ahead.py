@@ -167,7 +167,7 @@ def test_a_log_takes_room_as_it_grows_and_is_as_long_as_what_was_written(tmp_pat
     log.close()
 
 
-def test_what_a_complete_file_has_not_used_is_given_back(tmp_path: Path) -> None:
+def test_unused_room_of_a_complete_file_is_released(tmp_path: Path) -> None:
     files = NotedFiles()
     log = open_noted(tmp_path, files)
 

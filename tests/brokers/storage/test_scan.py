@@ -110,7 +110,7 @@ def test_batch_that_must_not_follow_is_a_flaw(
     ],
     ids=["an older epoch", "and rotten", "no end", "no header", "zeros", "noise"],
 )
-def test_a_flaw_tells_a_batch_without_its_end_from_one_that_is_complete(
+def test_flaw_distinguishes_an_incomplete_batch_from_a_complete_one(
     tmp_path: Path, data: bytes, is_cut_off: bool, is_whole: bool
 ) -> None:
     with scan(tmp_path, data, epoch=5) as scanned:

@@ -60,7 +60,7 @@ def test_segments_must_come_in_order(tmp_path: Path) -> None:
         segments(tmp_path, 10, 0)
 
 
-def test_a_replacement_leaves_what_lies_behind_it_where_it_was(tmp_path: Path) -> None:
+def test_replacement_keeps_the_segments_after_it(tmp_path: Path) -> None:
     made = segments(tmp_path, 0, 10, 20, 30, 40)
     new = Segment(made.active.handles, str(tmp_path), 10, marker=".swap")
     new.size = 100

@@ -68,7 +68,7 @@ def test_every_offset_can_still_be_asked_for(tmp_path: Path) -> None:
         assert at_time(log, NOW_MS) is not None
 
 
-def test_a_reader_goes_on_with_the_files_that_it_holds(tmp_path: Path) -> None:
+def test_reader_continues_with_the_files_that_it_holds(tmp_path: Path) -> None:
     log = dirty(tmp_path)
     reading = log.read(0, max_bytes=500)
     expected = reading.read(log.handles.files)

@@ -38,7 +38,7 @@ def test_an_entry_is_kept_only_if_time_has_grown(tmp_path: Path) -> None:
     assert grown.last == (61, 1_014)
 
 
-def test_the_rule_goes_on_from_the_file_of_an_earlier_run(tmp_path: Path) -> None:
+def test_rule_continues_from_the_file_of_an_earlier_run(tmp_path: Path) -> None:
     index(tmp_path, [(50, 1_009)])
 
     again = index(tmp_path)

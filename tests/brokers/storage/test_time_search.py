@@ -60,7 +60,7 @@ def test_headers_that_lie_are_believed_after_some_were_opened_and_the_answer_is_
     assert steps >= MAX_MISSES
 
 
-def test_what_lies_behind_a_few_lies_is_found_to_the_record(tmp_path: Path) -> None:
+def test_record_behind_a_few_false_times_is_found(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     for _ in range(MAX_MISSES - 1):
         append(log, lying())
@@ -156,7 +156,7 @@ def test_segments_may_go_between_two_steps(restarted: PartitionLog, is_greatest:
     assert found.offset == (39 if is_greatest else 38)
 
 
-def test_a_record_that_is_deleted_while_it_is_found_is_not_told(tmp_path: Path) -> None:
+def test_record_deleted_during_the_search_is_not_returned(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", LogConfig())
     append(log, batch(records=4 * PACE, timestamp=NOW_MS))
     steps = log.search_timestamp(NOW_MS + 3 * PACE)

@@ -66,7 +66,7 @@ def test_a_range_finds_the_transactions_that_overlap_it(
     assert result.is_complete == is_complete
 
 
-def test_a_reopened_index_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_reopened_index_continues_at_its_end(tmp_path: Path) -> None:
     index(tmp_path).close()
 
     reopened = index(tmp_path, [])

@@ -56,7 +56,7 @@ def test_headers_come_in_their_order(lists: list[list[tuple[bytes, bytes | None]
     assert [row["headers"] for row in rows] == expected
 
 
-def test_a_name_of_a_header_that_is_no_text_is_marked() -> None:
+def test_header_name_that_is_not_text_is_marked() -> None:
     (row,) = decoded(packed_batch(headers=[(b"\xff", b"1")]))
 
     assert row["headers"] == [{"key": "\ufffd", "value": b"1"}]

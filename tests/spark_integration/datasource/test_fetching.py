@@ -134,7 +134,7 @@ def test_gaps_of_compaction_are_read_over(broker: BesideBroker, cluster: Cluster
     assert [row["offset"] for row in inside] == [at for at in expected if 1 <= at < 3]
 
 
-def test_deleted_ranges_fail_a_read_or_are_left_out_as_it_was_told(
+def test_deleted_ranges_fail_a_read_or_are_skipped_as_configured(
     broker: BesideBroker, cluster: Cluster
 ) -> None:
     create(broker, "short")
@@ -194,7 +194,7 @@ def test_a_batch_that_came_damaged_is_fetched_again_and_then_named() -> None:
         offsets_of(always)
 
 
-def test_an_answer_that_has_no_whole_batch_is_not_asked_for_for_ever() -> None:
+def test_response_without_a_whole_batch_is_not_requested_endlessly() -> None:
     cut = packed_batch(base_offset=3)[:-1]
     old = packed_batch(base_offset=1)
 
@@ -203,7 +203,7 @@ def test_an_answer_that_has_no_whole_batch_is_not_asked_for_for_ever() -> None:
             offsets_of(Scripted(WANTED, Reading(), [fetched(useless), fetched(useless)]))
 
 
-def test_empty_answers_of_a_log_that_goes_on_end_the_range() -> None:
+def test_empty_responses_of_a_growing_log_end_the_range() -> None:
     """Compaction may leave nothing behind the last record of a range."""
     answers = [fetched(packed_batch(base_offset=9)), *(fetched(b"") for _ in range(3))]
 
@@ -219,7 +219,7 @@ def test_a_quota_that_leaves_records_out_is_waited_for() -> None:
     assert set(fetch.pauses) == {0.04}
 
 
-def test_aborted_records_are_read_or_not_as_it_was_told() -> None:
+def test_aborted_records_are_read_or_skipped_as_configured() -> None:
     log = b"".join(
         packed_batch(base_offset=at, producer_id=owner) for at, owner in ((3, 7), (4, 8), (49, 8))
     )
@@ -245,7 +245,7 @@ def test_offsets_behind_the_end_are_lost_too(broker: BesideBroker, cluster: Clus
     assert [row["offset"] for row in found] == [1, 2]
 
 
-def test_what_is_deleted_within_a_batch_is_not_read_either(
+def test_records_deleted_within_a_batch_are_not_read(
     broker: BesideBroker, cluster: Cluster
 ) -> None:
     create(broker, "within")
@@ -261,9 +261,7 @@ def test_what_is_deleted_within_a_batch_is_not_read_either(
     assert [row["offset"] for row in found] == [6, 7, 8, 9]
 
 
-def test_a_topic_that_was_made_anew_is_not_read_for_the_old_one(
-    broker: BesideBroker, cluster: Cluster
-) -> None:
+def test_recreated_topic_is_not_read_as_the_old_one(broker: BesideBroker, cluster: Cluster) -> None:
     create(broker, "again")
     fill(broker, "again", 5)
     old = whole(cluster, "again")

@@ -32,7 +32,7 @@ def test_the_form_of_the_first_release_is_read_and_written() -> None:
         (b'{"version": 1}', "that Samsa did not write"),
     ],
 )
-def test_what_another_wrote_is_named(value: bytes, said: str) -> None:
+def test_offsets_of_another_program_are_named(value: bytes, said: str) -> None:
     with pytest.raises(SamsaError, match=said):
         decoded(value, "q")
 

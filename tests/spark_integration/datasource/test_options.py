@@ -17,7 +17,7 @@ def parsed_stream(**options: str) -> SourceOptions:
     return parse_options(HERE | options, is_stream=True)
 
 
-def test_what_is_not_said_is_as_in_sparks_own_source() -> None:
+def test_defaults_are_those_of_sparks_own_source() -> None:
     batch, stream = parsed(), parsed_stream()
 
     assert batch.selection.topics == ("t", "u")

@@ -45,7 +45,7 @@ def test_keys_of_all_lengths_are_hashed_side_by_side() -> None:
     assert hashes([]).tolist() == []
 
 
-def test_records_without_a_key_stay_until_a_batch_is_full_and_go_on_from_there() -> None:
+def test_records_without_a_key_change_partition_with_each_batch() -> None:
     rotation = Rotation(first=2, count=3, batch_bytes=100)
     sizes = numpy.full(5, 40)
 

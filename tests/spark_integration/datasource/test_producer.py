@@ -168,7 +168,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, code: int, *, times: int) -> None
     monkeypatch.setattr(messages, "read_produce", answer)
 
 
-def test_a_leader_that_has_moved_is_asked_for_anew(
+def test_moved_leader_is_looked_up_again(
     cluster: Cluster, bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, 6, times=2)
@@ -211,7 +211,7 @@ def test_a_partition_without_a_leader_keeps_no_other_back(
     assert producer.written == 200
 
 
-def test_a_producer_that_a_broker_forgot_goes_on_as_another(
+def test_forgotten_producer_continues_under_a_new_id(
     cluster: Cluster, bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, 59, times=1)
@@ -235,7 +235,7 @@ def test_a_broker_that_always_forgets_ends_the_write(
         producer.flush()
 
 
-def test_an_error_that_passes_is_waited_for_and_then_told_with_what_it_was(
+def test_transient_error_is_retried_and_then_reported_with_its_cause(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, 19, times=10_000)

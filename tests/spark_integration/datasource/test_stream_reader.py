@@ -102,7 +102,7 @@ def test_where_a_stream_began_is_kept_under_its_name(
     assert another.reader.initialOffset() == at(topic, 200)
 
 
-def test_a_checkpoint_that_was_made_anew_is_another_stream(
+def test_recreated_checkpoint_is_another_stream(
     broker: BesideBroker, stream: Callable[..., Stream], tmp_path: Path
 ) -> None:
     topic = create(broker, "checkpoint")
@@ -276,7 +276,7 @@ def test_a_topic_that_was_deleted_fails_the_stream_or_leaves_it(
     assert lax.offsets(begin, at(topic, 3)) == []
 
 
-def test_a_topic_that_was_made_anew_between_two_runs_is_noticed(
+def test_topic_recreated_between_two_runs_is_noticed(
     broker: BesideBroker, stream: Callable[..., Stream]
 ) -> None:
     from spark_integration.datasource.errors import DataLost  # noqa: PLC0415
@@ -329,7 +329,7 @@ def test_a_checkpoint_of_another_source_is_named(
         reader.latestOffset(shown, reader.getDefaultReadLimit())
 
 
-def test_a_checkpoint_of_other_topics_or_of_more_partitions_is_no_silent_loss(
+def test_checkpoint_of_other_topics_or_more_partitions_causes_no_silent_loss(
     broker: BesideBroker, stream: Callable[..., Stream]
 ) -> None:
     from spark_integration.datasource.errors import DataLost  # noqa: PLC0415

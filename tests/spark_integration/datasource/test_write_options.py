@@ -14,7 +14,7 @@ BOOTSTRAP = {"kafka.bootstrap.servers": "broker:9092"}
 COLUMNS = {"value": "binary"}
 
 
-def test_what_is_not_said_is_as_kafkas_producer_has_it() -> None:
+def test_defaults_are_those_of_kafkas_producer() -> None:
     plan = plan_write({**BOOTSTRAP, "topic": "t"}, COLUMNS, overwrite=False)
 
     assert plan.topic == "t"

@@ -159,12 +159,12 @@ def test_row_that_cannot_be_placed_is_reported(
         write(bootstrap, {"value": [b"v"], **columns}, topic="named")
 
 
-def test_a_row_without_a_topic_is_told_with_its_place(bootstrap: str) -> None:
+def test_row_without_a_topic_is_reported_with_its_number(bootstrap: str) -> None:
     with pytest.raises(WriteFailed, match="row 1 of a batch has no topic"):
         write(bootstrap, {"topic": ["left", None], "value": [b"1", b"2"]})
 
 
-def test_a_topic_that_is_not_there_is_told_with_how_to_make_it(bootstrap: str) -> None:
+def test_missing_topic_is_reported_with_how_to_create_it(bootstrap: str) -> None:
     settings = parse_settings({"bootstrap.servers": bootstrap})
 
     # New topics are waited for, and this one will not come.

@@ -12,7 +12,7 @@ def test_each_example_has_its_job_and_its_page_which_names_it() -> None:
         assert example.source in page
 
 
-def test_what_is_made_up_has_a_topic() -> None:
+def test_generated_records_have_a_topic() -> None:
     for example in EXAMPLES.values():
         assert bool(example.topic) == (example.make_up is not None)
 

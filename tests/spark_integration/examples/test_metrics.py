@@ -44,7 +44,7 @@ def rolled_up(topology: Topology) -> list[dict[str, Any]]:
     return [json.loads(record.value or b"") for record in written]
 
 
-def test_throughput_is_told_by_topic_and_minute() -> None:
+def test_throughput_is_counted_by_topic_and_minute() -> None:
     first, *rest = rolled_up(throughput("m", "out"))
 
     assert len(rest) == 5
@@ -52,7 +52,7 @@ def test_throughput_is_told_by_topic_and_minute() -> None:
     assert first["window_end"] - first["window_start"] == 60_000
 
 
-def test_lag_is_told_by_group_and_five_minutes() -> None:
+def test_lag_is_computed_by_group_and_five_minutes() -> None:
     first, second = rolled_up(lag("m", "out"))
 
     assert first == SHOWN_BY_GROUP
@@ -60,7 +60,7 @@ def test_lag_is_told_by_group_and_five_minutes() -> None:
     assert second["samples"] == 6
 
 
-def test_what_the_page_tries_without_spark_works(capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_the_page_works_without_spark(capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
     exec(program, {})  # noqa: S102 (the page's own)

@@ -58,7 +58,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> session.Held:
     return found
 
 
-def test_a_session_starts_runs_and_ends_and_each_is_told_at_once(
+def test_start_run_and_end_of_a_session_are_reported_at_once(
     held: session.Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     engine, stages = Engine(), [session.facts().stage]
@@ -89,7 +89,7 @@ def test_a_session_starts_runs_and_ends_and_each_is_told_at_once(
     assert ended.failed_ms > 0
 
 
-def test_what_could_not_start_is_told_and_stays_until_the_next_one_fails(
+def test_failed_start_is_reported_until_the_next_one_fails(
     held: session.Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fail(*_: Any) -> Engine:
@@ -134,7 +134,7 @@ def start_error(
 
 
 @pytest.mark.usefixtures("held")
-def test_what_hinders_the_start_of_a_jvm_is_told_in_its_first_lines_without_the_token(
+def test_failed_start_of_a_jvm_is_reported_by_its_first_lines_without_the_token(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     of_java = Py4JJavaError(f"no master with {SECRET}\n" + "at x\n" * 100)
@@ -161,7 +161,7 @@ def test_errors_of_a_server_and_of_our_own_stay_what_they_are(
     assert start_error(own, monkeypatch, tmp_path, spark="local") is own
 
 
-def test_another_process_tells_nothing_of_ours(
+def test_report_of_another_process_is_ignored(
     held: session.Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(session, "make_engine", lambda *_: Engine())
@@ -186,7 +186,7 @@ def test_an_error_is_cut_and_holds_no_token() -> None:
     assert len(told.failure) <= MAX_CHARS
 
 
-def test_of_what_java_printed_its_last_words_are_told(tmp_path: Path) -> None:
+def test_last_lines_of_java_are_reported(tmp_path: Path) -> None:
     output = tmp_path / "spark.out"
     output.write_text("WARN: using incubator modules\njava.lang.OutOfMemoryError: heap\n42\n")
 
@@ -194,7 +194,7 @@ def test_of_what_java_printed_its_last_words_are_told(tmp_path: Path) -> None:
     assert last_words(tmp_path / "none") == ""
 
 
-def test_of_many_last_words_the_last_are_told(tmp_path: Path) -> None:
+def test_only_the_last_of_many_lines_are_reported(tmp_path: Path) -> None:
     output = tmp_path / "spark.out"
     output.write_text("ValueError: x\n" * 40 + "java.lang.OutOfMemoryError: heap\n")
 

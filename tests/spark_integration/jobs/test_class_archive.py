@@ -113,7 +113,7 @@ def test_folders_of_processes_that_were_killed_are_removed(
     assert sorted(path.name for path in folder.iterdir()) == ["making-young", "one.jsa"]
 
 
-def test_an_archive_that_this_user_may_not_see_is_none(
+def test_unreadable_archive_counts_as_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_path: Path) -> bool:

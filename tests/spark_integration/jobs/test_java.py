@@ -65,7 +65,7 @@ def test_a_link_on_the_path_leads_to_the_home_of_its_java(tmp_path: Path) -> Non
     assert found.home == real
 
 
-def test_what_does_not_answer_as_a_java_is_none(tmp_path: Path) -> None:
+def test_program_that_does_not_answer_as_java_is_ignored(tmp_path: Path) -> None:
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     silent.chmod(0o755)

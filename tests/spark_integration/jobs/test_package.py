@@ -117,7 +117,7 @@ def test_spark_without_python_data_sources_is_refused(tmp_path: Path) -> None:
     assert re.search(r"ImportError: this is Spark 3\.5\.6; samsa needs 4\.2 or newer", done.stderr)
 
 
-def test_a_spark_whose_sources_read_no_streams_with_limits_is_told_so(tmp_path: Path) -> None:
+def test_spark_without_limited_streams_is_refused(tmp_path: Path) -> None:
     done = made_on(tmp_path, "4.1.2", has_sources=True)
 
     assert re.search(r"RuntimeError: this is Spark 4\.1\.2; samsa needs 4\.2", done.stderr)

@@ -19,7 +19,7 @@ def zips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_the_user_chose_is_taken(tmp_path: Path) -> None:
+def test_choice_of_the_user_is_taken(tmp_path: Path) -> None:
     chosen = prepare_python(tmp_path, {"PYSPARK_PYTHON": "/their/python"}, is_near=True)
 
     assert chosen == "/their/python"
@@ -54,7 +54,7 @@ def test_the_door_takes_the_zips_of_spark_away_and_nothing_else(tmp_path: Path, 
     assert said.rstrip().split("|") == [":".join([*kept, *kept]), sys.prefix, "a b", "*"]
 
 
-def test_a_door_of_an_earlier_session_is_no_choice_of_the_user(tmp_path: Path) -> None:
+def test_setting_of_an_earlier_session_is_not_a_choice_of_the_user(tmp_path: Path) -> None:
     first = prepare_python(tmp_path / "one", {}, is_near=True)
 
     second = prepare_python(tmp_path / "two", {"PYSPARK_PYTHON": first}, is_near=True)

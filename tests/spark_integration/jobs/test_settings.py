@@ -42,7 +42,7 @@ def test_a_cluster_elsewhere_reaches_the_driver_and_shares_its_secret(tmp_path: 
     assert settings["spark.authenticate.secret"] == SHARED
 
 
-def test_everything_that_spark_writes_lies_below_the_home(tmp_path: Path) -> None:
+def test_spark_writes_below_the_home_only(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "local")
 
     assert settings["spark.local.dir"].startswith(str(tmp_path))

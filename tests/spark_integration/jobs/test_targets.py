@@ -35,7 +35,7 @@ def test_a_server_of_this_machine_is_called_by_the_name_that_needs_no_tls(
     assert (target.kind, target.url, target.token) == (Kind.CONNECT, url, NONE)
 
 
-def test_a_token_may_stand_in_the_address_and_is_taken_out_of_it() -> None:
+def test_token_in_an_address_is_removed_from_it() -> None:
     target = parse_target("sc://spark.example/;use_ssl=true;token=a%3Db")
 
     assert (target.url, target.token) == ("sc://spark.example:15002/;use_ssl=true", "a=b")
@@ -121,12 +121,12 @@ def test_a_refusal_shows_no_secret_of_an_address(text: str, secret: str) -> None
 
 
 @pytest.mark.parametrize("text", ["sc://h;token=sesame", "spark://h;token=sesame"])
-def test_settings_without_their_slash_are_no_name_of_a_host(text: str) -> None:
+def test_settings_without_a_slash_are_not_a_host_name(text: str) -> None:
     with pytest.raises(SparkRefused, match=r";token=…'; give s"):
         parse_target(text, token=SHARED)
 
 
-def test_what_is_hidden_already_stays_with_what_follows_it() -> None:
+def test_hidden_text_stays_with_the_text_after_it() -> None:
     once = shown("sc://h/;token=sesame")
 
     assert shown(f"SAMSA_SPARK is {once!r}; start the server") == (

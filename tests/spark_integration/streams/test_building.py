@@ -82,7 +82,7 @@ def test_a_shape_that_cannot_run_is_refused(build: Callable[[], Any], told: str)
     assert told in str(caught.value)
 
 
-def test_two_topologies_go_on_from_one_stream() -> None:
+def test_two_topologies_continue_one_stream() -> None:
     large = ORDERS.where(field("amount") > 100)
 
     assert large.to("large").columns == ORDERS.to("all").columns

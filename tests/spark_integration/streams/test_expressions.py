@@ -71,7 +71,9 @@ def test_a_kind_follows_from_those_of_the_fields(expression: Expression, kind: K
     ],
     ids=lambda value: text_of(value) if isinstance(value, Expression) else None,
 )
-def test_what_does_not_fit_is_refused_by_step_and_text(expression: Expression, told: str) -> None:
+def test_unsuitable_expression_is_refused_by_step_and_text(
+    expression: Expression, told: str
+) -> None:
     with pytest.raises(StreamRefused) as caught:
         kind_of("where", expression, COLUMNS)
 
@@ -92,7 +94,7 @@ def test_what_does_not_fit_is_refused_by_step_and_text(expression: Expression, t
         (lambda: truncate(field("a"), "soon"), "truncate: 'soon'"),
     ],
 )
-def test_what_has_no_meaning_is_refused_where_it_is_written(
+def test_meaningless_expression_is_refused_where_it_is_written(
     make: Callable[[], Any], told: str
 ) -> None:
     with pytest.raises(StreamRefused) as caught:

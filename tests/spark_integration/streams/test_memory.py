@@ -79,7 +79,7 @@ def bounded(topology: Topology, records: Sequence[Record]) -> list[Any]:
     return answers([*driver.pipe(*records), *driver.finish()])
 
 
-def test_rows_are_filtered_and_made_anew() -> None:
+def test_rows_are_filtered_and_transformed() -> None:
     topology = EVENTS.where(field("n") > 1).select("who", half=field("n") / 2).to("out")
     driver = MemoryDriver(topology)
 
@@ -94,7 +94,7 @@ def test_a_key_stays_with_its_record() -> None:
     assert driver.pipe(Record(key=b"k", value=None)) == [Output(key=b"k", value=None)]
 
 
-def test_each_changed_group_is_told_once_a_batch() -> None:
+def test_each_changed_group_is_emitted_once_a_batch() -> None:
     topology = EVENTS.group("who").aggregate(total=sum_of("n")).to("out")
     driver = MemoryDriver(topology)
 
@@ -109,7 +109,7 @@ def test_each_changed_group_is_told_once_a_batch() -> None:
     assert driver.finish() == []
 
 
-def test_a_window_is_told_once_when_it_has_closed() -> None:
+def test_window_is_emitted_once_when_it_has_closed() -> None:
     driver = MemoryDriver(windowed(tumbling("10s")).final().to("out"))
 
     assert driver.pipe(event("ann", 1000), event("ann", 14_999)) == []
@@ -164,7 +164,7 @@ def test_times_of_windows_survive_a_select_without_them() -> None:
     assert output.value == b'{"n":1,"window_start":5000,"window_end":6000,"m":1}'
 
 
-def test_times_in_a_key_are_grouped_by_what_the_key_tells() -> None:
+def test_times_in_a_key_are_grouped_at_their_precision() -> None:
     topology = stream("a", json_format({"t": "time"})).group("t").aggregate(n=count()).to("b")
     times = ["1969-12-31T23:59:59.9985Z", "1969-12-31T23:59:59.998001Z", "1970-01-01T00:00:00Z"]
     records = [Record(value=json.dumps({"t": time}).encode()) for time in times]
@@ -230,7 +230,7 @@ def test_every_row_is_in_as_many_windows_as_overlap(
 
 
 @given(batches=st.lists(ROWS, max_size=4), window=WINDOWS)
-def test_every_row_is_told_once_or_counted_as_late(
+def test_every_row_is_emitted_once_or_counted_as_late(
     batches: list[list[tuple[str, int | None, int]]], window: Window
 ) -> None:
     driver = MemoryDriver(windowed(window).final().to("out"))

@@ -67,7 +67,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("value", BAD, ids=lambda value: repr(value)[:40])
-def test_what_is_no_such_object_is_bad(value: bytes) -> None:
+def test_value_that_is_not_such_an_object_is_bad(value: bytes) -> None:
     with pytest.raises(BadRecord):
         decode(FORMAT, value)
 
@@ -82,7 +82,7 @@ def test_texts_are_utf_8_and_bytes_are_anything() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.text(st.characters(exclude_categories=["Cs"]))))
-def test_what_is_written_can_be_read_again(found: dict[str, str]) -> None:
+def test_written_records_can_be_read_again(found: dict[str, str]) -> None:
     columns = [(name, Kind.TEXT) for name in found]
 
     assert json.loads(encode_object(columns, found)) == found

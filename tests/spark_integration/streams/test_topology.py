@@ -12,7 +12,7 @@ from spark_integration.streams.windows import hopping, tumbling
 ORDERS = stream("orders", json_format({"country": "text", "amount": "long"}))
 
 
-def test_what_differs_is_told_by_its_path() -> None:
+def test_difference_is_reported_by_its_path() -> None:
     windowed = ORDERS.group("country").window(tumbling("5m")).aggregate(orders=count())
     hopped = ORDERS.group("country").window(hopping("5m", slide="1m")).aggregate(orders=count())
 
@@ -26,7 +26,7 @@ def test_what_differs_is_told_by_its_path() -> None:
     ]
 
 
-def test_a_step_more_is_told_as_a_whole() -> None:
+def test_additional_step_is_reported_as_a_whole() -> None:
     before, after = ORDERS.to("a"), ORDERS.where(field("amount") > 1).to("a")
 
     (line,) = differences(before.to_json(), after.to_json())

@@ -7,7 +7,7 @@ from tests.builders.mixed_groups import cluster, desk_of, subscription
 from tests.fakes.group_desk import GroupDesk
 
 
-def test_a_member_that_does_not_list_the_last_protocol_is_no_obstacle() -> None:
+def test_member_without_the_last_protocol_does_not_prevent_a_downgrade() -> None:
     desk = desk_of(cluster(orders=4))
     both = {name: subscription(["orders"]) for name in ("range", "sticky")}
     assert mixed.join(desk, instance_id="i", protocols=both) is PARKED
@@ -25,7 +25,7 @@ def test_a_member_that_does_not_list_the_last_protocol_is_no_obstacle() -> None:
     desk.check()
 
 
-def test_a_static_member_that_ends_a_rebalance_by_its_protocol_has_all_assigned_anew() -> None:
+def test_static_member_that_ends_a_rebalance_by_its_protocol_triggers_an_assignment() -> None:
     desk = desk_of(cluster(orders=4))
     for instance_id in ("i", "j"):
         assert mixed.join(desk, instance_id=instance_id) is PARKED
@@ -83,7 +83,7 @@ def with_other_tastes() -> tuple[GroupDesk, str, dict[str, bytes]]:
     return desk, ids[0], dict(reversed(ways.items()))
 
 
-def test_who_makes_the_group_classic_syncs_by_the_protocol_that_the_group_has_then() -> None:
+def test_member_that_causes_a_downgrade_syncs_by_the_new_protocol() -> None:
     desk, _other, ways = with_other_tastes()
 
     answer = mixed.join(desk, instance_id="i", protocols=ways)
@@ -92,7 +92,7 @@ def test_who_makes_the_group_classic_syncs_by_the_protocol_that_the_group_has_th
     desk.check()
 
 
-def test_who_was_told_another_protocol_before_a_downgrade_joins_again() -> None:
+def test_member_with_another_protocol_before_a_downgrade_joins_again() -> None:
     desk, member_id, ways = with_other_tastes()
     joined = mixed.join(desk, member_id, protocols=ways)
     assert joined.protocol_name == "sticky"

@@ -100,7 +100,7 @@ def test_a_waiting_member_gets_what_was_released_and_keeps_its_previous_epoch() 
     assert moved == replace(waiting, state=STABLE, assigned={A: {1: 5}})
 
 
-def test_a_topic_that_is_not_subscribed_to_is_no_target() -> None:
+def test_unsubscribed_topic_is_not_assigned() -> None:
     moved = reconcile(
         member(assigned={A: {0: 2}}), aim(target=target(a={0}, b={0}), subscribed={B})
     )

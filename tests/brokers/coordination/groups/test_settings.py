@@ -19,7 +19,7 @@ def test_missing_setting_has_kafkas_default() -> None:
     assert GroupSettings.from_numbers(told) == GroupSettings()
 
 
-def test_every_field_is_in_the_table_or_is_no_number() -> None:
+def test_every_number_of_the_settings_is_in_the_table() -> None:
     names = {field.name for field in fields(GroupSettings)}
     assert names == {*KEYS, "migration_policy"}
 

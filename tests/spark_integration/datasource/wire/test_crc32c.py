@@ -25,7 +25,7 @@ def test_every_length_around_a_piece_is_right(around: int) -> None:
 
 
 @pytest.mark.parametrize("beyond", [1, 3, 4, PIECE + 1])
-def test_long_data_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
+def test_checksum_of_long_data_continues(monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
     assert MOST_BYTES % PIECE == 0
     monkeypatch.setattr(module, "MOST_BYTES", 2 * PIECE)
     data = random.Random(beyond).randbytes(6 * PIECE + beyond)

@@ -60,7 +60,7 @@ def test_metadata_is_asked_of_some_topics_or_of_all() -> None:
     assert every.topics is None
 
 
-def test_metadata_tells_brokers_topics_and_leaders() -> None:
+def test_metadata_has_brokers_topics_and_leaders() -> None:
     row = MetadataResponsePartition(
         error_code=0,
         partition_index=2,
@@ -85,7 +85,7 @@ def test_metadata_tells_brokers_topics_and_leaders() -> None:
     assert told.topics["a"].is_internal
 
 
-def test_offsets_are_asked_by_time_and_told_by_partition() -> None:
+def test_offsets_are_requested_by_time_and_returned_by_partition() -> None:
     wanted = {TopicPartition("a", 0): 5, TopicPartition("a", 3): -1, TopicPartition("b", 1): -2}
 
     asked = understood(messages.LIST_OFFSETS, messages.list_offsets_request(wanted, isolation=1))
@@ -199,7 +199,7 @@ def test_a_topic_is_created_with_its_configs() -> None:
     ]
 
 
-def test_versions_are_told_by_api() -> None:
+def test_versions_are_listed_by_api() -> None:
     answer = ApiVersionsResponse(
         error_code=0, api_keys=[ApiVersion(api_key=1, min_version=4, max_version=18)]
     )

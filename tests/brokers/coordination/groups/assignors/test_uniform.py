@@ -74,7 +74,7 @@ def test_equal_members_get_even_shares_with_fewest_moves(
     st.lists(st.sets(st.sampled_from(TOPICS)), min_size=1, max_size=6),
     st.lists(st.sets(st.sampled_from(TOPICS)), min_size=1, max_size=6),
 )
-def test_different_members_get_each_partition_once_and_nobody_could_be_helped(
+def test_different_members_get_each_partition_once_and_balanced(
     sizes: dict[bytes, int], before: list[set[bytes]], after: list[set[bytes]]
 ) -> None:
     old_spec = spec({f"m{n}": frozenset(t & set(sizes)) for n, t in enumerate(before)}, sizes)
