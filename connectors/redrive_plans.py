@@ -51,6 +51,8 @@ class RedrivePlan:
     groups: tuple[OtherGroup, ...] = ()
     # The number of groups that the author may not see.
     hidden_groups: int = 0
+    # When the plan was made, for its page.
+    made_at_ms: int = 0
 
     @property
     def makes_topic(self) -> bool:

@@ -4,7 +4,6 @@ A plan is computed from the current letters, shown, and started exactly as shown
 Workers send the letters; this module writes rows and creates the retry topic.
 """
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from django.core import signing
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -41,10 +39,6 @@ PLAN_S: Final = 3.0
 MAX_PICKED: Final = 500
 # How many runs of a connector are kept.
 MAX_KEPT: Final = 20
-# How long a plan can be started.
-MAX_AGE_S: Final = 3600
-MAX_SEAL_CHARS: Final = 500_000
-_PURPOSE: Final = "samsa.redrive-plan"
 RETRY_CONFIGS: Final = {
     # Records keep their times, so retention would delete old ones before they are read.
     "retention.ms": "-1",
@@ -277,23 +271,6 @@ def missing_right(by: By, plan: RedrivePlan, *, is_sending: bool = True) -> str:
     return ""
 
 
-def seal(plan: RedrivePlan, *, holder: str) -> str:
-    """Return a plan as a sealed text that only this holder can start, for an hour."""
-    return signing.dumps(plain(plan), salt=_salt(holder), compress=True)
-
-
-def open_seal(text: str, *, holder: str) -> RedrivePlan:
-    """Open a sealed plan. Raises Unfit if it is too old, another holder's, or invalid."""
-    try:
-        told = signing.loads(text[:MAX_SEAL_CHARS], salt=_salt(holder), max_age=MAX_AGE_S)
-    except signing.BadSignature:
-        raise Unfit(
-            f"this plan was not shown to you within the last {MAX_AGE_S // 60} minutes: plan again,"
-            " then start it"
-        ) from None
-    return plan_of(told)
-
-
 def _is_retry(asked: Asked) -> bool:
     return asked.destination is Destination.RETRY
 
@@ -490,7 +467,3 @@ def _info(row: models.Redrive, name: str) -> RunInfo:
         began_at=row.began_at,
         changed_at=row.changed_at,
     )
-
-
-def _salt(holder: str) -> str:
-    return f"{_PURPOSE}:{json.dumps(holder)}"

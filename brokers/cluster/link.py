@@ -211,7 +211,7 @@ TAGS: Final[dict[type, int]] = {
 
 def encode(message: FromBroker | FromAgent) -> bytes:
     """Return a message as one frame, its length included."""
-    body = _pack(message)
+    body = pack(message)
     if len(body) > MAX_FRAME:
         raise FrameTooLarge(
             f"{type(message).__name__} takes {len(body)} bytes, a frame takes {MAX_FRAME}"
@@ -234,6 +234,16 @@ def encode_snapshot(image: ClusterImage) -> Iterator[bytes]:
     for group in _grouped(pieces_of(image), MAX_SNAPSHOT_PART):
         yield encode(SnapshotPart(pieces=group))
     yield encode(SnapshotEnd(position=image.position))
+
+
+def pack(value: object) -> bytes:
+    """Return a value of this package as bytes without a frame, which `unpack` reads."""
+    return msgspec.msgpack.encode(_writer(cast("_Hint", type(value)))(value))
+
+
+def unpack(type_: type[T], data: bytes) -> T:
+    """Return a packed value. Raises MalformedFrame."""
+    return cast("T", _reading(cast("_Hint", type_)).decode(data))
 
 
 def decode_from_broker(body: bytes) -> FromBroker:
@@ -288,7 +298,7 @@ def _grouped(values: Iterable[Piece | Record], limit: int) -> Iterator[tuple[msg
     group: list[msgspec.Raw] = []
     size = _AROUND
     for value in values:
-        packed = _pack(value)
+        packed = pack(value)
         if group and size + len(packed) > limit:
             yield tuple(group)
             group, size = [], _AROUND
@@ -296,10 +306,6 @@ def _grouped(values: Iterable[Piece | Record], limit: int) -> Iterator[tuple[msg
         size += len(packed)
     if group:
         yield tuple(group)
-
-
-def _pack(value: object) -> bytes:
-    return msgspec.msgpack.encode(_writer(cast("_Hint", type(value)))(value))
 
 
 # The code below derives the wire form from the dataclasses: for a type, `_wire` returns the type
@@ -440,6 +446,11 @@ class _Reading(Generic[T]):
             return cast("T", self._read(self._decoder.decode(data)))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise MalformedFrame(f"{len(memoryview(data))} bytes: {error}") from error
+
+
+@cache  # as many as there are types
+def _reading(hint: _Hint) -> "_Reading[_Value]":
+    return _Reading(hint)
 
 
 _FROM_BROKER: Final[_Reading[FromBroker]] = _Reading(FromBroker)

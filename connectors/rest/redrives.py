@@ -13,13 +13,18 @@ from rest_framework.response import Response
 
 from connectors import dead_letters, redrives, selectors
 from connectors.dead_letters import Cluster
+from connectors.redrive_plans import RedrivePlan
+from connectors.refusals import Unfit
 from connectors.rest import redrive_shapes as shapes
 from connectors.rest.connectors import number_of
 from connectors.rest.views import ConnectView
+from gateway.access import seals
 from gateway.kafka.connection import Deadline
 
 # The time limit of a call, for all requests to brokers together.
 ASK_S: Final = 10.0
+# The kind of plan that a seal names.
+KIND: Final = "redrive"
 
 
 class RedriveView(ConnectView):
@@ -69,7 +74,10 @@ class PlanView(RedriveView):
         asked = shapes.asked_of(self.sent())
         with self.wire() as wire:
             plan = redrives.plan(self.by, self.cluster_id, name, asked, wire=wire)
-        sealed = redrives.seal(plan, holder=self.caller.key)
+        try:
+            sealed = seals.seal(KIND, plan, holder=self.caller.key)
+        except seals.BadSeal as error:
+            raise Unfit(str(error)) from error
         denied = redrives.missing_right(self.by, plan)
         return Response({**shapes.plan(plan), "denied": denied, "seal": sealed})
 
@@ -83,7 +91,11 @@ class RunsView(RedriveView):
     def post(self, _request: Request, name: str) -> Response:
         """Start a planned run."""
         self.require_view(name)
-        plan = redrives.open_seal(shapes.seal_of(self.sent()), holder=self.caller.key)
+        sealed = shapes.seal_of(self.sent())
+        try:
+            _, plan = seals.open_seal(sealed, holder=self.caller.key, types={KIND: RedrivePlan})
+        except seals.BadSeal as error:
+            raise Unfit(str(error)) from error
         shapes.require_same(plan, self.cluster_id, name)
         with self.wire() as wire:
             started = redrives.start(self.by, plan, wire=wire)

@@ -12,8 +12,8 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from console import times
-from console.group_changes.commands import FILE_NAME
 from console.group_changes.planning import AskedReset
+from console.group_changes.plans import FILE_NAME
 from console.preferences import zone_named
 from gateway import moments
 from gateway.kafka.offset_plan import (

@@ -21,6 +21,8 @@ MAX_PLACES: Final = 10_000
 MAX_NAMED: Final = 20
 # Partitions that an audit entry lists; a larger change is listed by topic.
 LISTED_PARTITIONS: Final = 100
+# The file that a page offers where a command cannot name all partitions.
+FILE_NAME: Final = "plan.csv"
 NO_RECORD: Final = "the partition holds no record"
 
 Bounds = Mapping[Place, tuple[int, int]]

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from brokers.controlplane import services
 from brokers.controlplane.orders import Verb
@@ -16,10 +16,12 @@ from console.origins import origin_of
 from console.pages.brokers import MAX_BROKER_ID, cluster_asked, is_missing, number_in
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
-from console.queries import broker_log, broker_orders
+from console.pages.plans import author_of, error_page_of, show_plan
+from console.plans import orders
+from console.plans.kind import CannotPlan
+from console.queries import broker_log
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
-from gateway.access.selectors import rights_of
 
 START, STOP, RESTART = Verb.START, Verb.STOP, Verb.RESTART
 CONFLICT: Final = 409
@@ -27,34 +29,17 @@ MAX_ORDER: Final = 2**63 - 1  # limited by the database
 
 
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 def ask(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
-    """Show the consequences of an order; give it once they were shown and confirmed."""
-    if request.method == "POST":
-        return _give(request, number, verb)
+    """Show the consequences of an order, which is given once they were confirmed."""
     cluster_id = request.GET.get("cluster", "")
-    reading = broker_orders.order_page(cluster_id, number, verb, rights_of(request))
-    context = {"page": "brokers", "reading": reading, "data": reading.data}
-    status = 503 if reading.is_failed else 404 if reading.is_empty else 200
-    return render(request, "console/broker_ask.html", context, status=status)
-
-
-def _give(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
-    cluster_id = request.POST.get("cluster", "")
     if is_missing(cluster_id, number):
         return error_page(404)
     try:
-        services.ask_order(
-            cluster_id=cluster_id,
-            broker_id=number,
-            broker_epoch=number_in(request.POST.get("epoch", "")),
-            verb=verb,
-            origin=origin_of(request),
-            now_ms=int(1000 * time.time()),
-        )
-    except KafkaError as error:
-        return _refused(error, f"Broker {number} gets no order to {verb}")
-    return redirect(_page_of(number, cluster=cluster_id))
+        plan = orders.plan_of(author_of(request), cluster_id, number, verb)
+    except CannotPlan as error:
+        return error_page_of(error)
+    return show_plan(request, orders.KIND, plan)
 
 
 @requires(Operation.MANAGE_BROKERS, resource=cluster_asked)

@@ -16,7 +16,7 @@ from brokers.quantities import BadQuantity
 from console.kept_forms import keeps_form, typed_in
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
-from console.pages.plans import previewed
+from console.pages.plans import plan_changes
 from console.queries import broker as one
 from console.queries import brokers as query
 from console.queries.links import link
@@ -143,4 +143,4 @@ def edit(request: HttpRequest, number: int) -> HttpResponseBase:
         name="" if given.get("scope") == "all" or key in CLUSTER_WIDE else str(number),
         edits=(change,),
     )
-    return previewed(request, cluster_id=given.get("cluster", ""), actions=[action])
+    return plan_changes(request, given.get("cluster", ""), [action])

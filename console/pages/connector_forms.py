@@ -1,27 +1,28 @@
-"""Creates and edits a connector: the catalogue, a form made from a definition, and a preview.
+"""Shows the catalogue of connectors, and a form that creates or edits one.
 
 One form serves both. Its buttons select an action: check, take over the JSON beside the form, or
-add lines; without one of these, the change is previewed, and then applied.
+add lines; without one of these, the change is planned, and its plan is shown.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
-from connectors import drafts, refusals, selectors, services
+from connectors import drafts, refusals, selectors
 from connectors.drafts import Draft
 from connectors.selectors import ConnectorInfo
 from console.forms import connectors as forms
 from console.kept_forms import keeps_form, typed_in
-from console.pages.connectors import by_of, connector_asked, refused
+from console.pages.connectors import connector_asked
 from console.pages.errors import error_page
+from console.pages.plans import author_of, error_page_of, opened_plan, show_plan
+from console.plans import connectors as plans
+from console.plans.kind import CannotPlan
 from console.queries import connector as one_query
 from console.queries import connector_form as query
 from console.queries.connector import ConnectorPage, Tab
@@ -70,9 +71,7 @@ class Desk:
     def pressed(self) -> str:
         """Return the pressed button; of a form that was kept, one that changes nothing."""
         pressed = (self.typed or QueryDict()).get("do", "")
-        if self.request.method == "POST" or pressed in LOOKS:
-            return pressed
-        return "back" if "whole" in (self.typed or QueryDict()) else "check"
+        return pressed if self.request.method == "POST" or pressed in LOOKS else "check"
 
     @property
     def first_config(self) -> dict[str, str]:
@@ -83,7 +82,7 @@ class Desk:
 
     def look(self, config: Mapping[str, str], *, is_deep: bool = False) -> Draft:
         return drafts.look(
-            by_of(self.request).caller,
+            author_of(self.request).by.caller,
             self.cluster,
             config,
             plugin=self.plugin,
@@ -168,12 +167,12 @@ def _answer(desk: Desk) -> HttpResponse:
     post = desk.typed
     if post is None:
         return _form(desk, desk.first_config, Said(is_typing=True))
+    if desk.pressed == "back":
+        return _back(desk)
     try:
         held = drafts.unseal(desk.cluster, desk.user, post.get("sealed", ""))
     except refusals.Unfit as error:
         return _form(desk, desk.first_config, Said(wrong=f"{error}.", status=BAD_REQUEST))
-    if "whole" in post:
-        return _form(desk, held, Said()) if desk.pressed == "back" else _applied(desk, held)
     typed = forms.config_of(post, held)
     if desk.pressed == "json":
         return _taken_over(desk, typed.config, held)
@@ -186,6 +185,15 @@ def _answer(desk: Desk) -> HttpResponse:
     if typed.wrong:
         return _form(desk, typed.config, Said(wrong=typed.wrong, status=BAD_REQUEST))
     return _previewed(desk, drafts.plain_config(typed.config, plugin=desk.plugin))
+
+
+def _back(desk: Desk) -> HttpResponse:
+    """Show the form with the config of a plan."""
+    try:
+        plan = opened_plan(desk.request, plans.KIND)
+        return _form(desk, plans.config_of(author_of(desk.request), plan), Said())
+    except CannotPlan as error:
+        return error_page_of(error)
 
 
 def _taken_over(desk: Desk, config: Mapping[str, str], held: Mapping[str, str]) -> HttpResponse:
@@ -243,47 +251,14 @@ def _previewed(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
         if not changed and not _has_failed(desk):
             said = Said(wrong="Nothing was changed here: change a value, or cancel.", status=400)
             return _form(desk, config, said, draft)
-    origin = desk.request.build_absolute_uri("/").rstrip("/")
-    ours, http = query.commands(draft.config, origin=origin)
-    context = {
-        **_around(desk, draft),
-        "config": sorted(draft.config.items()),
-        "changed": [{"key": key, "before": was, "after": now} for key, was, now in changed],
-        "samsa": ours,
-        "curl": http,
-        "has_masks": forms.MASK in draft.config.values(),
-        "sealed": drafts.seal(desk.cluster, desk.user, config, draft.hidden),
-    }
-    return render(desk.request, "console/connector_preview.html", context)
+    plan = plans.plan_of(author_of(desk.request), desk.cluster, config, draft, stored=desk.stored)
+    return show_plan(desk.request, plans.KIND, plan)
 
 
 def _has_failed(desk: Desk) -> bool:
     assert desk.stored is not None, "asked of what is stored"
     rights = rights_of(desk.request)
     return selectors.status(desk.cluster, desk.stored.name, reader=rights).state == FAILED
-
-
-def _applied(desk: Desk, config: Mapping[str, str]) -> HttpResponse:
-    by, name = by_of(desk.request), config.get(drafts.NAME, "").strip()
-    try:
-        if desk.stored is None:
-            services.create(by, desk.cluster, name, config)
-            told = f"{name} is created. Its tasks start within seconds."
-        elif _is_other_generation(desk):
-            return _outdated(desk)
-        else:
-            services.edit_config(
-                by, desk.cluster, desk.stored.name, config, generation=desk.stored.generation
-            )
-            told = f"The config of {name} is changed, and its tasks restart with it."
-    except refusals.Conflict as error:
-        return refused(error, "Nothing was changed")
-    except refusals.NotServed:
-        # The draft shows the error in the words of the form, at its field.
-        return _form(desk, config, Said(status=BAD_REQUEST), desk.look(config, is_deep=True))
-    messages.success(desk.request, told)
-    here = reverse("console:connector", args=[name])
-    return redirect(f"{here}?{urlencode({'cluster': desk.cluster})}")
 
 
 def _is_other_generation(desk: Desk) -> bool:

@@ -1,21 +1,20 @@
-"""Changes or deletes the offsets of a source: as JSON, with a preview first."""
+"""Takes new offsets of a source as JSON, and shows the plan of the change."""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.utils.http import urlencode
 
-from connectors import refusals, selectors, services
+from connectors import selectors
 from console.forms import connectors as forms
 from console.kept_forms import keeps_form, typed_in
 from console.pages.connector_forms import BAD_REQUEST, CONFLICT, NOT_FOUND, UNAVAILABLE, form_page
-from console.pages.connectors import by_of, connector_asked, refused
+from console.pages.connectors import connector_asked
 from console.pages.errors import error_page
+from console.pages.plans import author_of, show_plan
+from console.plans import offsets as adapter
 from console.queries import connector as query
 from console.queries.connector import ConnectorPage, Tab
 from console.queries.links import link
@@ -30,24 +29,11 @@ MAX_CHANGES: Final = 500
 Pairs = Sequence[tuple[forms.Place, forms.Place | None]]
 
 
-class NoGroups:
-    """Offsets of groups, which no source has."""
-
-    def committed(self, group: str) -> NoReturn:
-        raise AssertionError(group)
-
-    def commit(self, group: str, offsets: Mapping[Any, int]) -> NoReturn:
-        raise AssertionError(group, offsets)
-
-    def delete(self, group: str, places: Sequence[Any]) -> NoReturn:
-        raise AssertionError(group, places)
-
-
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
 @keeps_form()
 @form_page
 def offsets(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask for offsets of a stopped source, preview the change, and apply it."""
+    """Ask for offsets of a stopped source, and preview the change."""
     asked = request.POST.get("cluster") or request.GET.get("cluster")
     reading = query.connector(asked, name, Tab.OFFSETS, rights_of(request))
     data = reading.data
@@ -73,7 +59,6 @@ def _answer(
     request: HttpRequest, reading: Reading[ConnectorPage], data: ConnectorPage, cluster: str
 ) -> HttpResponse:
     stored = selectors.source_offsets(cluster, data.name)
-    pressed = request.POST.get("do", "")
     text = (typed_in(request) or QueryDict()).get("offsets", _json_of(stored))
 
     def page(status: int = 200, **more: object) -> HttpResponse:
@@ -83,50 +68,40 @@ def _answer(
 
     if request.method != "POST":
         return page()
-    is_reset = pressed in {"reset", "apply-reset"}
+    is_reset = request.POST.get("do", "") == "reset"
     try:
         wanted: Pairs = (
             [(dict(place), None) for place, _ in stored] if is_reset else forms.offsets_from(text)
         )
     except forms.Unreadable as error:
         return page(BAD_REQUEST, wrong=str(error))
-    if pressed in {"apply", "apply-reset"}:
-        return _applied(request, data.name, cluster, None if is_reset else wanted)
     changes = _changes(stored, wanted)
     if not changes:
         return page(BAD_REQUEST, wrong="Nothing was changed here: change an offset, or cancel.")
     if len(changes) > MAX_CHANGES and not is_reset:
         wrong = f"{len(changes)} offsets change, and a preview shows {MAX_CHANGES}: use"
         return page(BAD_REQUEST, wrong=f"{wrong} `./samsa connectors offsets -f FILE`.")
-    return page(changes=changes[:MAX_CHANGES], count=len(changes), is_reset=is_reset)
-
-
-def _applied(request: HttpRequest, name: str, cluster: str, wanted: Pairs | None) -> HttpResponse:
-    by = by_of(request)
-    try:
-        if wanted is None:
-            services.reset_offsets(by, cluster, name, groups=NoGroups())
-            told = f"The offsets of {name} are reset: once resumed, it starts from the beginning."
-        else:
-            services.alter_offsets(by, cluster, name, wanted, groups=NoGroups())
-            told = f"The offsets of {name} are changed: it continues from there once it is resumed."
-    except refusals.NotServed as error:
-        return refused(error, f"The offsets of {name} stay as they are")
-    messages.success(request, told)
-    here = reverse("console:connector", args=[name])
-    return redirect(f"{here}?{urlencode({'tab': 'offsets', 'cluster': cluster})}")
+    plan = adapter.OffsetsPlan(
+        cluster=cluster,
+        name=data.name,
+        made_at_ms=author_of(request).now_ms,
+        text="" if is_reset else text,
+        changes=tuple(changes[:MAX_CHANGES]),
+        count=len(changes),
+    )
+    return show_plan(request, adapter.KIND, plan)
 
 
 def _changes(
     stored: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], wanted: Pairs
-) -> list[dict[str, str | None]]:
+) -> list[tuple[str, str | None, str | None]]:
     """Return places whose offset changes, as JSON: before and after; None for no offset."""
     before = {_spelled(place): _spelled(offset) for place, offset in stored}
     after = {
         _spelled(place): None if offset is None else _spelled(offset) for place, offset in wanted
     }
     return [
-        {"key": place, "before": before.get(place), "after": offset}
+        (place, before.get(place), offset)
         for place, offset in after.items()
         if before.get(place) != offset
     ]

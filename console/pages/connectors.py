@@ -12,15 +12,14 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from connectors import changes, refusals, services
-from console.origins import origin_of
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
+from console.pages.plans import author_of
 from console.queries import connect as list_query
 from console.queries import connector as query
 from console.queries.connector import Tab
 from console.queries.links import link
 from console.queries.reading import Reading
-from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Resource
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
@@ -123,18 +122,11 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         status = 200 if request.method != "POST" else 400
         return _page(request, page, reading, wanted=status, typed=wrong, is_wrong=status == 400)
     try:
-        services.delete(by_of(request), cluster, name)
+        services.delete(author_of(request).by, cluster, name)
     except refusals.NotServed as error:
         return refused(error, f"{name} is not deleted")
     messages.success(request, f"{name} is deleted. Its topics, and what it wrote, stay.")
     return redirect(f"{reverse('console:connectors')}?{urlencode({'cluster': cluster})}")
-
-
-def by_of(request: HttpRequest) -> changes.By:
-    """Return the user who changes a connector in a browser."""
-    name = request.user.get_username()
-    caller = Caller(kind=CallerKind.SESSION, name=name, rights=rights_of(request))
-    return changes.By(caller=caller, address=origin_of(request).address)
 
 
 def refused(error: refusals.NotServed, title: str) -> HttpResponse:
@@ -152,7 +144,7 @@ def _given(
 ) -> HttpResponse:
     cluster = request.POST.get("cluster", "")
     try:
-        give(by_of(request), cluster)
+        give(author_of(request).by, cluster)
     except refusals.NotServed as error:
         return refused(error, f"{name} stays as it is")
     messages.success(request, told)

@@ -1,7 +1,6 @@
-"""Shows dead letters of a connector: causes, list, choose, plan, start, follow, stop and resume.
+"""Shows dead letters of a connector: causes, list, choose, plan, follow, stop and resume.
 
-A run starts exactly the previewed plan: the browser returns it sealed, and it is refused if the
-facts behind it have changed.
+`console.plans.redrives` starts a run, from its plan.
 """
 
 from collections.abc import Callable
@@ -9,19 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from connectors import dead_letters, redrives, refusals
-from connectors.redrive_plans import RedrivePlan
 from console.forms import dead_letters as forms
-from console.kept_forms import keeps_form, typed_in
-from console.pages.connectors import by_of, connector_asked, refused
-from console.pages.errors import error_page
+from console.pages.connectors import connector_asked, refused
 from console.pages.form_addresses import takes_forms
+from console.pages.plans import author_of, show_plan
+from console.plans import redrives as adapter
 from console.queries import connector as one_query
 from console.queries import dead_letters as query
 from console.queries.connector import ConnectorPage, Tab
@@ -30,7 +28,6 @@ from console.queries.reading import Reading
 from gateway.access.operations import Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
-from gateway.kafka import shown_names
 from gateway.kafka.errors import KafkaFailure
 
 BAD_REQUEST: Final = 400
@@ -102,53 +99,11 @@ def plan(request: HttpRequest, name: str) -> HttpResponse:
     except forms.Unreadable as error:
         return _letters(desk, found, wrong=str(error), status=BAD_REQUEST)
 
-    def ask() -> RedrivePlan:
-        with query.cluster_of(desk.cluster) as wire:
-            return redrives.plan(by_of(request), desk.cluster, name, asked, wire=wire)
-
-    made, wrong, status = query.attempt(ask)
+    author = author_of(request)
+    made, wrong, status = query.attempt(lambda: adapter.plan_of(author, desk.cluster, name, asked))
     if made is None:
         return _letters(desk, found, wrong=wrong, status=status)
-    return _plan_page(desk, made)
-
-
-@requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
-@keeps_form()
-@takes_forms(_page_of("dead-letters"))
-def start(request: HttpRequest, name: str) -> HttpResponse:
-    """Start the plan that was shown."""
-    desk = _desk(request, name)
-    if missing := desk.missing():
-        return missing
-    by = by_of(request)
-    try:
-        sealed = (typed_in(request) or QueryDict()).get("plan", "")
-        made = redrives.open_seal(sealed, holder=by.caller.key)
-    except refusals.NotServed as error:
-        return refused(error, "Nothing is sent")
-    if (made.cluster, made.name) != (desk.cluster, name):
-        return error_page(
-            BAD_REQUEST,
-            title="Nothing is sent",
-            next_step=f"The plan is for {made.name}: open its page, and plan there.",
-        )
-    if request.method != "POST":
-        return _plan_page(desk, made)
-    as_shown = shown_names.shown(name)
-    is_named = request.POST.get("typed", "").strip() in {name, as_shown}
-    if query.plan_view(made).is_origin and not is_named:
-        wrong = f"The typed text is not the name of the connector: type {as_shown}, or cancel."
-        return _plan_page(desk, made, wrong=wrong, status=BAD_REQUEST)
-
-    def ask() -> redrives.RunInfo:
-        with query.cluster_of(desk.cluster, user=by.caller.name) as wire:
-            return redrives.start(by, made, wire=wire)
-
-    run, wrong, status = query.attempt(ask)
-    if run is None:
-        return _plan_page(desk, made, wrong=wrong, status=status)
-    messages.success(request, f"Started run {run.id}. Letters to send again: {run.chosen}.")
-    return redirect(desk.address("redrives"))
+    return show_plan(request, adapter.KIND, made)
 
 
 @requires(Operation.ALTER_CONNECTORS, resource=connector_asked)
@@ -158,7 +113,7 @@ def stop(request: HttpRequest, name: str, number: int) -> HttpResponse:
     return _ordered(
         request,
         name,
-        lambda cluster: redrives.stop(by_of(request), cluster, name, number),
+        lambda cluster: redrives.stop(author_of(request).by, cluster, name, number),
         told,
     )
 
@@ -169,7 +124,7 @@ def resume(request: HttpRequest, name: str, number: int) -> HttpResponse:
     return _ordered(
         request,
         name,
-        lambda cluster: redrives.resume(by_of(request), cluster, name, number),
+        lambda cluster: redrives.resume(author_of(request).by, cluster, name, number),
         f"Resumed run {number}.",
     )
 
@@ -187,7 +142,7 @@ def _letters(
         return missing
 
     def ask() -> tuple[dead_letters.Look, dead_letters.Causes | None]:
-        asked = (by_of(desk.request), desk.cluster, desk.name)
+        asked = (author_of(desk.request).by, desk.cluster, desk.name)
         with query.cluster_of(desk.cluster) as wire:
             look = dead_letters.look(*asked, wire=wire, before=found.before, **found.chosen)
             try:
@@ -212,20 +167,6 @@ def _letters(
         failed=failed,
         older=found.url(before=older) if older else "",
         runs=query.runs_of(desk.cluster, desk.name)[:1],
-    )
-
-
-def _plan_page(
-    desk: Desk, made: RedrivePlan, *, wrong: str = "", status: int = 200
-) -> HttpResponse:
-    by = by_of(desk.request)
-    return desk.page(
-        "connector_redrive_plan",
-        status,
-        view=query.plan_view(made),
-        denied=redrives.missing_right(by, made),
-        sealed=redrives.seal(made, holder=by.caller.key),
-        wrong=wrong,
     )
 
 

@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from console.forms.groups import MAX_GROUP_CHARS, MODES, UNITS, ResetForm
-from console.group_changes import seals
 from console.group_changes.desk import Desk, desk
 from console.group_changes.planning import (
     Around,
@@ -24,18 +23,18 @@ from console.group_changes.planning import (
     plan_reset,
 )
 from console.group_changes.plans import GroupPlan
-from console.group_changes.seals import BadSeal
 from console.kept_forms import keeps_form, typed_in
 from console.pages.errors import error_page
-from console.pages.group_plans import decided, plan_page, said, status_of
+from console.pages.plans import author_of, show_plan
+from console.plans import groups
+from console.plans.kind import Author
 from console.preferences import preferences_of
+from console.queries.failures import sentence_of, status_of
 from console.queries.frame import Frame, frame
 from console.queries.group_forms import group_form_page
 from console.queries.reading import Reading, State, moment
-from gateway.access.grants import Rights
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
-from gateway.access.selectors import rights_of
 from gateway.access.turns import TooBusy
 from gateway.kafka.errors import KafkaFailure
 
@@ -49,23 +48,24 @@ class Asking:
     frame: Frame
     cluster_id: str
     group: str
-    rights: Rights
+    author: Author
 
-    def may_view(self, topic: str) -> bool:
-        return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.TOPIC, topic) == ""
+    def hides_topic(self, topic: str) -> str:
+        """Return why the user may not view a topic; empty if they may."""
+        return self.author.lacks(Operation.VIEW, self.cluster_id, Kind.TOPIC, topic)
 
     def hides(self, group: str) -> str:
         """Return why the user may not read another group; empty if they may, or none is named."""
         if not group:
             return ""
-        return decided(self.rights, Operation.VIEW, self.cluster_id, Kind.GROUP, group)
+        return self.author.lacks(Operation.VIEW, self.cluster_id, Kind.GROUP, group)
 
     def around(self) -> Around:
         return Around(
             cluster_id=self.cluster_id,
             group=self.group,
-            may_view=self.may_view,
-            now_ms=int(1000 * time.time()),
+            may_view=lambda topic: not self.hides_topic(topic),
+            now_ms=self.author.now_ms,
         )
 
 
@@ -119,8 +119,7 @@ def delete_offsets(request: HttpRequest) -> HttpResponse:
 
     if not topic:
         return form()
-    if not asking.may_view(topic):
-        reason = decided(asking.rights, Operation.VIEW, asking.cluster_id, Kind.TOPIC, topic)
+    if reason := asking.hides_topic(topic):
         return error_page(403, title="You may not see this plan", next_step=reason)
     return _previewed(
         request,
@@ -156,12 +155,11 @@ def _previewed(
     try:
         with desk(asking.cluster_id) as at:
             plan = make(at)
-        sealed = seals.seal(plan, holder=request.user.get_username())
-    except (NoPlan, BadSeal) as error:
+    except NoPlan as error:
         return failed(status=400, unplanned=str(error))
     except (TooBusy, KafkaFailure) as error:
-        return failed(status=status_of(error), unplanned=said(error), is_failure=True)
-    return plan_page(request, plan, sealed=sealed)
+        return failed(status=status_of(error), unplanned=sentence_of(error), is_failure=True)
+    return show_plan(request, groups.KIND, plan)
 
 
 def _reset_form(
@@ -183,16 +181,15 @@ def _reset_form(
 
 
 def _context(asking: Asking, operation: Operation) -> dict[str, Any]:
-    data = group_form_page(asking.frame, asking.rights, asking.group, operation)
+    data = group_form_page(asking.frame, asking.author.rights, asking.group, operation)
     reading = Reading(state=State.LOADED, data=data, read_at=moment(time.time()))
     return {"page": "groups", "reading": reading, "data": data}
 
 
 def _asking(request: HttpRequest) -> Asking | HttpResponse:
     """Return what the URL names; an error page if it is not available."""
-    rights = rights_of(request)
-    wanted = request.GET.get("cluster")
-    around = frame(wanted, rights)
+    author, wanted = author_of(request), request.GET.get("cluster")
+    around = frame(wanted, author.rights)
     # Never change a group in another cluster than the named one.
     if around.shown is None or (wanted and wanted != around.shown.cluster_id):
         raise Http404
@@ -205,6 +202,6 @@ def _asking(request: HttpRequest) -> Asking | HttpResponse:
             " from the list of groups.",
         )
     cluster_id = around.shown.cluster_id
-    if reason := decided(rights, Operation.VIEW, cluster_id, Kind.GROUP, group):
+    if reason := author.lacks(Operation.VIEW, cluster_id, Kind.GROUP, group):
         return error_page(403, title="You may not see this group", next_step=reason)
-    return Asking(frame=around, cluster_id=cluster_id, group=group, rights=rights)
+    return Asking(frame=around, cluster_id=cluster_id, group=group, author=author)

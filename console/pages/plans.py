@@ -1,74 +1,105 @@
-"""Plans, previews and applies changes: the only way in which a page changes the cluster.
+"""Shows plans and applies them: the only way in which a page makes a change that has a preview.
 
-A form makes actions and returns `previewed`; exactly what was shown is applied when its seal is
-returned. Rights are checked for each action, both times.
+A form makes a plan and returns `show_plan`. Exactly what was shown is applied when its seal is
+returned. Rights are checked both times, by the adapter of the kind of plan.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from django.contrib import messages
-from django.db import Error
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from brokers.cluster.image import ResourceType
-from brokers.cluster.proposals import (
-    Action,
-    AlterConfigs,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-)
-from brokers.controlplane import services
-from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.cluster.proposals import Action
+from connectors.changes import By
 from console.kept_forms import keeps_form, typed_in
 from console.origins import origin_of
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
-from console.plan_rights import denied, hidden
-from console.queries.frame import frame
-from console.queries.plans import plan_view
+from console.plans import metadata
+from console.plans.kind import Author, CannotPlan, Kind, NotApplied, T
+from console.plans.kinds import KINDS
+from console.plans.previews import CONFLICT, Outcome
+from console.queries.reading import Reading, State
+from gateway.access import seals
+from gateway.access.callers import Caller, CallerKind
 from gateway.access.requirements import signed_in
+from gateway.access.seals import BadSeal
 from gateway.access.selectors import rights_of
+from gateway.kafka.shown_names import shown
 
-CONFLICT: Final = 409
 BAD_REQUEST: Final = 400
 FORBIDDEN: Final = 403
+FILE_NAME: Final = "plan.csv"
+# The most digits of the number of a page.
+MAX_DIGITS: Final = 8
 
 
-def previewed(
+def author_of(request: HttpRequest) -> Author:
+    rights, origin = rights_of(request), origin_of(request)
+    caller = Caller(kind=CallerKind.SESSION, name=request.user.get_username(), rights=rights)
+    return Author(
+        rights=rights,
+        by=By(caller=caller, address=origin.address),
+        origin=origin,
+        now_ms=int(1000 * time.time()),
+        site=request.build_absolute_uri("/").rstrip("/"),
+    )
+
+
+def show_plan(
     request: HttpRequest,
+    kind: Kind[T],
+    plan: T,
     *,
-    cluster_id: str,
-    actions: Sequence[Action],
-    follows: Sequence[str] = (),
+    number: int = 1,
+    wrong: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    """Show the effects of actions, with an apply button if the user has the rights.
-
-    `follows` are sentences on present effects, which a plan cannot depend on.
-    """
-    rights, holder = rights_of(request), request.user.get_username()
-    if reason := hidden(rights, cluster_id, actions):
-        return error_page(FORBIDDEN, title="You may not see this plan", next_step=reason)
+    """Show a plan before it is applied, with a button for users who have the rights."""
+    author = author_of(request)
+    preview = kind.preview(author, plan, number)
     try:
-        reading = plan_view(cluster_id, actions, rights, holder=holder, now_ms=_now_ms())
-    except KafkaError as error:
-        return error_page(
-            BAD_REQUEST, title="This change cannot be planned", next_step=error.message
-        )
+        sealed = seals.seal(kind.name, plan, holder=author.holder)
+    except BadSeal as error:
+        return error_page(BAD_REQUEST, title="The plan is too large", next_step=f"{error}.")
+    typed = kind.confirms(plan)
     context = {
-        "page": "plan",
-        "reading": reading,
-        "data": reading.data,
-        "denied": denied(rights, cluster_id, actions),
-        "follows": follows,
-        "back": _before(cluster_id, actions),
+        "page": preview.section,
+        "reading": Reading(state=State.LOADED, data=preview, read_at=preview.made_at),
+        "data": preview,
+        "can_apply": kind.can_apply(plan),
+        "denied": kind.denied(author, plan),
+        "confirm": shown(typed) if typed else "",
+        "sealed": sealed,
+        "wrong": wrong,
     }
-    return render(request, "console/plan.html", context)
+    return render(request, "console/plan.html", context, status=status)
+
+
+def plan_changes(
+    request: HttpRequest, cluster_id: str, actions: Sequence[Action], *, use: Sequence[str] = ()
+) -> HttpResponse:
+    """Plan changes of topics and configs, and show the plan."""
+    try:
+        plan = metadata.plan_of(author_of(request), cluster_id, actions, use=use)
+    except CannotPlan as error:
+        return error_page_of(error)
+    return show_plan(request, metadata.KIND, plan)
+
+
+def opened_plan(request: HttpRequest, kind: Kind[T]) -> T:
+    """Return the plan of a form that was opened from the page of a plan. Raises CannotPlan."""
+    _, plan = _opened(request, {kind.name: kind})
+    assert isinstance(plan, kind.plan), "seals check types"
+    return plan
+
+
+def error_page_of(error: CannotPlan) -> HttpResponse:
+    return error_page(error.status, title=error.title, next_step=error.next_step)
 
 
 def _overview(_request: HttpRequest) -> str:
@@ -78,108 +109,116 @@ def _overview(_request: HttpRequest) -> str:
 @signed_in
 @keeps_form()
 @takes_forms(_overview)
+def show(request: HttpRequest) -> HttpResponse:
+    """Show another page of a plan, or send it as a file."""
+    return _answer(request, _shown)
+
+
+@signed_in
+@keeps_form()
+@takes_forms(_overview)
 def preview_again(request: HttpRequest) -> HttpResponse:
-    """Plan the same actions again, on the present cluster; automatic choices are made again."""
-    given = typed_in(request) or QueryDict()
-    try:
-        plan = services.open_seal(given.get("plan", ""), holder=request.user.get_username())
-    except KafkaError as error:
-        return error_page(BAD_REQUEST, title="This plan is too old", next_step=error.message)
-    actions = [unfixed(proposal.action) for proposal in plan.proposals]
-    return previewed(request, cluster_id=plan.cluster_id, actions=actions)
+    """Make the same plan again from the present state, or lead to the form that does."""
+    return _answer(request, _planned_again)
 
 
 @signed_in
 @keeps_form()
 @takes_forms(_overview)
 def apply(request: HttpRequest) -> HttpResponse:
-    """Apply the previewed plan, all of it or nothing; show one that was kept."""
-    if request.method != "POST":
-        return preview_again(request)
+    """Apply the plan that was shown; show one that was kept."""
+    return _answer(request, _applied if request.method == "POST" else show_plan)
+
+
+def _answer(
+    request: HttpRequest, answer: Callable[[HttpRequest, Kind[Any], Any], HttpResponse]
+) -> HttpResponse:
+    """Answer for the plan of a seal."""
     try:
-        plan = services.open_seal(request.POST.get("plan", ""), holder=request.user.get_username())
-    except KafkaError as error:
-        return error_page(BAD_REQUEST, title="This plan cannot be applied", next_step=error.message)
-    actions = [proposal.action for proposal in plan.proposals]
-    rights = rights_of(request)
-    if reason := denied(rights, plan.cluster_id, actions):
+        kind, plan = _opened(request, KINDS)
+        return _answered(request, kind, plan, answer)
+    except CannotPlan as error:
+        return error_page_of(error)
+
+
+def _answered(
+    request: HttpRequest,
+    kind: Kind[T],
+    plan: T,
+    answer: Callable[[HttpRequest, Kind[T], T], HttpResponse],
+) -> HttpResponse:
+    try:
+        return answer(request, kind, plan)
+    except NotApplied as error:
+        return show_plan(request, kind, plan, wrong=str(error), status=error.status)
+
+
+def _opened(request: HttpRequest, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[Any], Any]:
+    """Return the plan of the form's seal, which is of one of these kinds. Raises CannotPlan."""
+    sealed = (typed_in(request) or QueryDict()).get("plan", "")
+    types = {name: kind.plan for name, kind in kinds.items()}
+    try:
+        name, plan = seals.open_seal(sealed, holder=author_of(request).holder, types=types)
+    except BadSeal as error:
+        raise CannotPlan("This plan has expired", f"{error}.") from error
+    return kinds[name], plan
+
+
+def _shown(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
+    if request.POST.get("form") == "csv":
+        return _file(kind.file(plan))
+    return show_plan(request, kind, plan, number=_number(request.POST.get("page", "")))
+
+
+def _planned_again(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
+    again = kind.again(author_of(request), plan)
+    return redirect(again) if isinstance(again, str) else show_plan(request, kind, again)
+
+
+def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
+    author = author_of(request)
+    if reason := kind.denied(author, plan):
         return error_page(FORBIDDEN, title="You may not apply this plan", next_step=reason)
-    try:
-        outcomes = services.apply_plan(
-            cluster_id=plan.cluster_id,
-            proposals=plan.proposals,
-            origin=origin_of(request),
-            now_ms=_now_ms(),
-        )
-    except Error:
-        return error_page(
-            503,
-            title="The result of the plan is unknown: the database did not answer",
-            next_step="Send the same plan again by reloading this page: it is done once at most.",
-        )
-    refused = [
-        outcome
-        for outcome in outcomes
-        if outcome.error not in {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED}
-    ]
-    if refused:
-        context = {
-            "page": "plan",
-            "frame": frame(plan.cluster_id, rights),
-            "outcome": refused[0],
-            "has_moved": refused[0].error is ErrorCode.INVALID_UPDATE_VERSION,
-            "plan": request.POST["plan"],
-        }
-        return render(request, "console/plan_refused.html", context, status=CONFLICT)
-    messages.success(request, f"The plan was applied, as metadata {outcomes[-1].version}.")
-    return redirect(_after(plan.cluster_id, actions))
+    if not kind.can_apply(plan):
+        return show_plan(request, kind, plan, status=CONFLICT)
+    if wrong := _mistyped(request, kind, plan):
+        raise NotApplied(wrong, status=BAD_REQUEST)
+    outcome = kind.apply(author, plan)
+    if not outcome.address:
+        return _outcome_page(request, kind, plan, outcome)
+    if outcome.done:
+        messages.success(request, outcome.done)
+    return redirect(outcome.address)
 
 
-def unfixed(action: Action) -> Action:
-    """Return an action without what a plan has chosen for it."""
-    match action:
-        case CreateTopic(assignments=tuple(assignments)):
-            return replace(
-                action,
-                assignments=None,
-                partitions=len(assignments),
-                replication_factor=len(assignments[0]),
-            )
-        case CreatePartitions():
-            return replace(action, assignments=None)
-        case DeleteTopic(name=str(name)):
-            return DeleteTopic(name=name)
-        case _:
-            return action
+def _mistyped(request: HttpRequest, kind: Kind[T], plan: T) -> str:
+    """Return what is wrong with the typed name; empty if none has to be typed."""
+    name = kind.confirms(plan)
+    # A name that cannot be typed is typed as it is shown.
+    if not name or request.POST.get("typed", "").strip() in {name, shown(name)}:
+        return ""
+    return f"The typed name is not the name of the {kind.subject}: type {shown(name)}, or cancel."
 
 
-def _before(cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return the page that shows the state before the plan."""
-    match actions:
-        case [CreateTopic()]:
-            return f"{reverse('console:topics')}?cluster={cluster_id}"
-        case [DeleteTopic(name=str(name))]:
-            return f"{reverse('console:topic', args=[name])}?cluster={cluster_id}"
-        case _:
-            return _after(cluster_id, actions)
+def _outcome_page(request: HttpRequest, kind: Kind[T], plan: T, outcome: Outcome) -> HttpResponse:
+    author = author_of(request)
+    preview = kind.preview(author, plan, 1)
+    context = {
+        "page": preview.section,
+        "reading": Reading(state=State.LOADED, data=preview, read_at=preview.made_at),
+        "data": preview,
+        "outcome": outcome,
+        "sealed": seals.seal(kind.name, plan, holder=author.holder),
+    }
+    return render(request, "console/plan_outcome.html", context, status=outcome.status)
 
 
-def _after(cluster_id: str, actions: Sequence[Action]) -> str:
-    """Return the page that shows the result. Derived only from the plan, not from other input."""
-    view, arguments, tab = "console:overview", [], ""
-    match actions:
-        case [CreateTopic(name=name)]:
-            view, arguments = "console:topic", [name]
-        case [CreatePartitions(name=name)]:
-            view, arguments, tab = "console:topic", [name], "tab=partitions&"
-        case [AlterConfigs(resource_type=ResourceType.TOPIC, name=name)]:
-            view, arguments, tab = "console:topic", [name], "tab=configs&"
-        case [DeleteTopic()]:
-            view = "console:topics"
-        case _:
-            pass
-    return f"{reverse(view, args=arguments)}?{tab}cluster={cluster_id}"
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else 1
 
 
-def _now_ms() -> int:
-    return int(1000 * time.time())
+def _file(text: str) -> HttpResponse:
+    answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{FILE_NAME}"'
+    answer["Cache-Control"] = "no-store"
+    return answer

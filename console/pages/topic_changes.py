@@ -1,6 +1,5 @@
 """Changes topics: create, edit configs, add partitions, delete. Each ends in a preview."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,15 +16,14 @@ from brokers.cluster.proposals import (
     Action,
     AlterConfigs,
     CreatePartitions,
-    CreateTopic,
     DeleteTopic,
 )
-from brokers.controlplane import services
-from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.errors import ErrorCode
 from console.forms import topics as forms
 from console.kept_forms import keeps_form, typed_in
-from console.pages.plans import previewed
-from console.plan_rights import hidden
+from console.pages.plans import author_of, error_page_of, plan_changes, show_plan
+from console.plans import metadata
+from console.plans.kind import CannotPlan
 from console.queries import topic_advice
 from console.queries.reading import Reading
 from console.queries.topic import Found, StoredTopic, TopicPage, head_of, stored_topic
@@ -72,12 +70,9 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     pressed = "" if given is None else given.get("do", "")
     is_sent = request.method == "POST" and not pressed and shown is not None
     if is_sent and shown is not None and form.is_whole():
-        # Users who may not view the topic must not learn whether it exists.
-        is_hidden = hidden(rights_of(request), shown.cluster_id, [form.action()])
-        wrong = None if is_hidden else _refusal(shown.cluster_id, form.action())
-        if wrong is None:
-            return previewed(request, cluster_id=shown.cluster_id, actions=[form.action()])
-        form.add_error(*wrong)
+        planned = _planned(request, shown.cluster_id, form)
+        if planned is not None:
+            return planned
     context = {
         "page": "topics",
         "reading": reading,
@@ -93,6 +88,23 @@ def new_topic(request: HttpRequest) -> HttpResponse:
     }
     status = UNAVAILABLE if reading.is_failed else BAD_REQUEST if is_sent else 200
     return render(request, "console/topic_new.html", context, status=status)
+
+
+def _planned(
+    request: HttpRequest, cluster_id: str, form: forms.NewTopicForm
+) -> HttpResponse | None:
+    """Return the page of the plan; None if a rule refuses the topic, as the form then shows."""
+    try:
+        # Raises for users who may not view the topic: they must not learn whether it exists.
+        plan = metadata.plan_of(author_of(request), cluster_id, [form.action()])
+    except CannotPlan as error:
+        return error_page_of(error)
+    refusal = metadata.refusal_of(plan)
+    if refusal is None:
+        return show_plan(request, metadata.KIND, plan)
+    error_code, message = refusal
+    form.add_error(FIELDS.get(error_code), message)
+    return None
 
 
 @requires(Operation.ALTER_CONFIGS)
@@ -127,9 +139,8 @@ class Asked:
     def is_sent(self) -> bool:
         return self.request.method == "POST"
 
-    def preview(self, action: Action, follows: Sequence[str]) -> HttpResponse:
-        cluster_id = self.found.cluster_id
-        return previewed(self.request, cluster_id=cluster_id, actions=[action], follows=follows)
+    def preview(self, action: Action, use: Sequence[str]) -> HttpResponse:
+        return plan_changes(self.request, self.found.cluster_id, [action], use=use)
 
     def form(self, name: str, *, wrong: str = "", **more: object) -> HttpResponse:
         """Show a form, with the errors of what was sent."""
@@ -208,16 +219,3 @@ def _on_topic(
     if not decision.is_allowed:
         return refuse(request, decision)
     return answer(Asked(request=request, reading=reading, found=found))
-
-
-def _refusal(cluster_id: str, action: CreateTopic) -> tuple[str | None, str] | None:
-    """Return the field and text of the rule that a new topic violates; None if there is none."""
-    try:
-        plan = services.preview(
-            cluster_id=cluster_id, actions=[action], now_ms=int(1000 * time.time())
-        )
-    except KafkaError:
-        # No plan is possible at all, which the preview itself explains best.
-        return None
-    step = plan.steps[0]
-    return (FIELDS.get(step.error), step.message) if step.error else None

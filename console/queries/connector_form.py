@@ -1,11 +1,9 @@
 """Lays out a draft of a new connector in sections, with the choices that exist."""
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
 
 from brokers.controlplane import selectors as controlplane
 from connectors import selectors
@@ -16,8 +14,6 @@ from console.queries.reading import Reading, last_good
 from console.queries.topics import visible
 from gateway.access.grants import Rights
 
-# Of an HTTP call: the token stays in the environment.
-HEADERS: Final = '-H "Authorization: Bearer $SAMSA_TOKEN" -H "Content-Type: application/json"'
 # More than a user reads; other topic names can still be typed.
 MAX_TOPICS: Final = 300
 # Groups for parts that the config itself names; their fields are shown unfolded.
@@ -83,19 +79,6 @@ def topics_to_name(cluster_id: str, rights: Rights) -> list[str]:
 
 def json_of(config: Mapping[str, str]) -> str:
     return json.dumps(dict(sorted(config.items())), indent=2, ensure_ascii=False)
-
-
-def commands(config: Mapping[str, str], *, origin: str) -> tuple[str, str]:
-    """Return equivalent commands: one of `./samsa`, and one of any HTTP client."""
-    name = config.get(NAME, "")
-    body = json_of(config)
-    inner = {key: text for key, text in sorted(config.items()) if key != NAME}
-    whole = json.dumps({"name": name, "config": inner}, indent=2, ensure_ascii=False)
-    address = shlex.quote(f"{origin}/connect/connectors/{quote(name, safe='')}/config")
-    return (
-        f"./samsa connectors apply -f - <<'END'\n{whole}\nEND",
-        f"curl -X PUT {HEADERS} --data-binary @- {address} <<'END'\n{body}\nEND",
-    )
 
 
 def _read(cluster_id: str | None, rights: Rights) -> Catalogue:

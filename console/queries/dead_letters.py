@@ -1,7 +1,6 @@
 """Reads dead letters of a connector for its pages, and the runs that send them again."""
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,15 +8,12 @@ from typing import Final, TypeVar
 
 from connectors import dead_letters, redrives, refusals
 from connectors.dead_letters import Causes, CauseShown, Cluster, Look, Shown
-from connectors.redrive_plans import RedrivePlan
 from connectors.redrives import RunInfo
-from connectors.runtime.letters import Destination
-from console import group_names
 from console.group_changes.desk import bootstrap_of
+from console.queries.failures import sentence_of
 from console.queries.lag import Mark
 from console.queries.reading import moment
 from gateway.access.turns import TooBusy, Turns
-from gateway.kafka import shown_names
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure
 
@@ -75,25 +71,6 @@ class RunRow:
     unsent: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRow:
-    name: str
-    link: str
-    lag: int
-    members: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanView:
-    """A plan in words."""
-
-    plan: RedrivePlan
-    groups: tuple[GroupRow, ...]
-    unsent: tuple[tuple[str, int], ...]
-    is_origin: bool
-    command: str
-
-
 @contextmanager
 def cluster_of(cluster_id: str, *, user: str = "") -> Iterator[Cluster]:
     """Take a turn and connect to the brokers, which note for which user a change is made.
@@ -136,54 +113,15 @@ def runs_of(cluster_id: str, name: str) -> tuple[RunRow, ...]:
     )
 
 
-def plan_view(plan: RedrivePlan) -> PlanView:
-    return PlanView(
-        plan=plan,
-        groups=tuple(
-            GroupRow(
-                name=shown_names.shown(group.name),
-                link=group_names.link(plan.cluster, group.name),
-                lag=group.lag,
-                members=group.members,
-            )
-            for group in plan.groups
-        ),
-        unsent=tuple((reason.value, count) for reason, count in plan.unsent.items()),
-        is_origin=plan.destination is Destination.ORIGIN,
-        command=_command(plan),
-    )
-
-
 def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
     """Return the result, or an error sentence with its HTTP status."""
     try:
         return ask(), "", 200
-    except TooBusy as error:
-        return None, f"Too much is asked at once: {error}. Try again in a moment.", 503
-    except KafkaFailure as error:
-        next_step = f"{error.next_step[:1].upper()}{error.next_step[1:]}."
-        return None, f"{error.message}. {next_step if error.next_step else ''}".strip(), 503
+    except (TooBusy, KafkaFailure) as error:
+        return None, sentence_of(error), 503
     except refusals.NotServed as error:
         return None, f"{error}.".replace("..", "."), STATUS.get(type(error), 409)
 
 
 def _at(time_ms: int | None) -> datetime | None:
     return None if time_ms is None else moment(time_ms / 1000)
-
-
-def _command(plan: RedrivePlan) -> str:
-    """Return the equivalent command line."""
-    words = ["./samsa connectors redrive", shlex.quote(plan.name)]
-    if plan.destination is Destination.ORIGIN:
-        words.append("--to origin")
-    words += _places(plan)
-    for name in ("exception", "stage", "cause"):
-        if text := getattr(plan.choice, name):
-            words.append(f"--{name} {shlex.quote(text)}")
-    return " ".join(words)
-
-
-def _places(plan: RedrivePlan) -> Sequence[str]:
-    if plan.choice.picked:
-        return [f"--letter {at}/{offset}" for at, offset in sorted(plan.choice.picked)]
-    return [f"--offsets {one.partition}:{one.start}-{one.end}" for one in plan.choice.spans]

@@ -20,7 +20,6 @@ from tests.console import cluster_rows
 # Records of each partition, a second apart from FIRST_MS on; the last partition is empty.
 RECORDS = (10, 5, 0)
 FIRST_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
-SEAL = re.compile(r'name="plan" value="([^"]+)"')
 CELL = re.compile(r"<[^>]+>")
 ROW = re.compile(r'<tr><th scope="row" class="long">(.*?)</tr>', re.DOTALL)
 
@@ -86,13 +85,6 @@ def cluster_at(bootstrap: str) -> models.Cluster:
     host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
     models.Broker.objects.update(host=host, port=int(port))
     return made
-
-
-def seal_in(answer: Any) -> str:
-    page = answer.content.decode()
-    found = SEAL.search(page)
-    assert found is not None, page
-    return unescape(found[1])
 
 
 def shown(answer: Any) -> dict[Place, tuple[int | None, int | None]]:

@@ -7,7 +7,7 @@ knows of it: an image, which advances by one change after the other.
 from collections.abc import Iterator
 from pathlib import Path
 
-from brokers.cluster import levels, plan_commands
+from brokers.cluster import levels
 from brokers.cluster.apply import apply
 from brokers.cluster.changes import (
     BrokerChanged,
@@ -34,6 +34,7 @@ from brokers.cluster.proposals import (
     Proposal,
 )
 from brokers.cluster.store import Registration
+from console.plans.commands import of_step
 from tests.fakes.twin import Twin
 from tests.stories.script import Commands, StoryError, counted
 
@@ -150,7 +151,7 @@ class Metadata:
                 if before != after and key != "topic id":
                     yield f"  {key}: {before} -> {after}"
         yield from (f"consequence: {sentence}" for sentence in step.implications)
-        yield f"command: {plan_commands.samsa_command(step)}"
+        yield f"command: {next(iter(of_step(step, bootstrap='localhost:9092')), None)}"
 
     def apply_plan(self) -> Iterator[str]:
         """Apply just what was shown, if nothing that it rests on has changed since."""

@@ -287,7 +287,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         + CONNECTORS_DOORS
         + DEAD_LETTERS_DOORS
         + "brokers.controlplane.audit brokers.controlplane.orders brokers.cluster.image "
-        + "brokers.cluster.plans brokers.cluster.plan_commands brokers.cluster.origins "
+        + "brokers.cluster.plans brokers.cluster.origins "
         + "brokers.cluster.proposals brokers.protocol.errors "
         # What a config means, which names a topic may have, and what growth does to keys.
         + "brokers.cluster.topic_configs brokers.cluster.broker_configs "
@@ -389,6 +389,7 @@ DOORS: dict[str, frozenset[str]] = {
         {
             "brokers.cluster.link",
             "console.messages.msgpack",
+            "gateway.access.seals",
             "gateway.rest.produce",
             "gateway.rest.records",
             "gateway.ws",

@@ -25,6 +25,23 @@ class Job:
 
 JOBS = (
     Job(
+        does="seal a plan between its preview and its application",
+        owner="gateway.access.seals",
+        calls=frozenset(
+            {
+                "django.core.signing.TimestampSigner",
+                "django.core.signing.dumps",
+                "django.core.signing.loads",
+            }
+        ),
+        except_in=(("gateway.rest.passed", "pass a caller to another worker"),),
+    ),
+    Job(
+        does="show plans and apply them",
+        owner="console.pages.plans",
+        imports=frozenset({"console.plans.kinds"}),
+    ),
+    Job(
         does="open a connection for administration to brokers",
         owner="gateway.kafka.admin_calls",
         calls=frozenset({"confluent_kafka.admin.AdminClient"}),

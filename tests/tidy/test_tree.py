@@ -15,7 +15,9 @@ FROM_TABLES |= {f"bench.{suite}" for suite in SUITES}
 # Found by frameworks: an app's module, a database backend and filters of templates by Django, the
 # application by the web server, a command by its name on the command line.
 FROM_TABLES |= {"gateway.sqlite.base", "console.apps", "gateway.asgi"}
-FROM_TABLES |= {f"console.templatetags.{name}" for name in ("prose", "times", "quantities")}
+FROM_TABLES |= {
+    f"console.templatetags.{name}" for name in ("blocks", "prose", "quantities", "times")
+}
 FROM_TABLES |= {
     f"brokers.controlplane.management.commands.{name}"
     for name in ("agent", "rotate_secret", "verify_audit")

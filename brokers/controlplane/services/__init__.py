@@ -30,7 +30,7 @@ from brokers.controlplane.services.orders import (
     write_ends,
     write_holds,
 )
-from brokers.controlplane.services.plans import apply_plan, open_seal, preview, seal
+from brokers.controlplane.services.plans import apply_plan, preview, read_plan, write_plan
 from brokers.controlplane.services.proposals import propose
 from brokers.controlplane.services.transactions import KEPT_CHANGES
 
@@ -55,16 +55,16 @@ __all__ = [
     "note_begun",
     "note_outcome",
     "note_refused",
-    "open_seal",
     "preview",
     "propose",
     "prove_writable",
+    "read_plan",
     "register_broker",
     "rotate_secret",
-    "seal",
     "start_agent",
     "take_orders",
     "unfence_broker",
     "write_ends",
     "write_holds",
+    "write_plan",
 ]

@@ -1,17 +1,11 @@
 """Makes plans, which preview changes, and applies exactly what a plan showed.
 
 A preview reads a snapshot and waits for no writer. Between it and `apply_plan` the user's browser
-holds the plan, sealed for that user, so that its calls cannot be replaced.
+keeps the plan, sealed for that user, so that its calls cannot be replaced.
 """
 
-import base64
-import binascii
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
-
-from django.core import signing
 
 from brokers.cluster import link
 from brokers.cluster.levels import LevelTooLow
@@ -25,20 +19,6 @@ from brokers.controlplane.services.levels import named
 from brokers.controlplane.services.proposals import propose
 from brokers.controlplane.services.view import RowsView
 from brokers.protocol.errors import ErrorCode, KafkaError
-
-# How long a user may look at a preview before applying it.
-SEAL_MAX_AGE_S: Final = 3600
-# A frame in base64, with the signature and room to spare; more is not even decoded.
-MAX_SEALED_CHARS: Final = 2 * link.MAX_FRAME
-_PURPOSE: Final = "samsa.plan"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedPlan:
-    """The contents of a seal: the cluster, and the proposals without their actor."""
-
-    cluster_id: str
-    proposals: tuple[Proposal, ...]
 
 
 def preview(*, cluster_id: str, actions: Sequence[Action], now_ms: int) -> Plan:
@@ -80,37 +60,16 @@ def apply_plan(
     )
 
 
-def seal(plan: Plan, *, holder: str) -> str:
-    """Return a plan's proposals as a text that only this holder can apply, for an hour."""
-    assert plan.proposals, "a plan that is refused is not applied"
+def write_plan(plan: Plan) -> bytes:
+    """Return a plan as bytes, for the keeper of a preview."""
+    return link.pack(plan)
+
+
+def read_plan(data: bytes) -> Plan:
+    """Return a written plan; KafkaError if another release wrote it in another form."""
     try:
-        frame = link.encode(link.Propose(request_no=0, proposals=plan.proposals))
-    except link.FrameTooLarge as error:
+        return link.unpack(Plan, data)
+    except link.MalformedFrame as error:
         raise KafkaError(
-            ErrorCode.POLICY_VIOLATION, f"the plan is too large: {error}; make several plans"
+            ErrorCode.INVALID_REQUEST, "the plan was made by another release: preview it again"
         ) from error
-    text = f"{plan.cluster_id} {base64.b64encode(frame).decode('ascii')}"
-    return _signer(holder).sign(text)
-
-
-def open_seal(text: str, *, holder: str) -> OpenedPlan:
-    """Return the sealed plan; KafkaError if it is too old, of another user, or not a seal."""
-    # A text that is too long, or empty, is not a seal.
-    text = text if len(text) <= MAX_SEALED_CHARS else ""
-    try:
-        signed = _signer(holder).unsign(text, max_age=SEAL_MAX_AGE_S)
-        cluster_id, _, frame = signed.partition(" ")
-        body = base64.b64decode(frame, validate=True)[link.LENGTH.size :]
-        message = link.decode_from_broker(body)
-    except (signing.BadSignature, binascii.Error, link.MalformedFrame) as error:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"this is not a plan that was shown here within the last {SEAL_MAX_AGE_S // 60} "
-            "minutes: preview the change again, then apply it",
-        ) from error
-    assert isinstance(message, link.Propose), "a seal holds proposals"
-    return OpenedPlan(cluster_id=cluster_id, proposals=message.proposals)
-
-
-def _signer(holder: str) -> signing.TimestampSigner:
-    return signing.TimestampSigner(salt=f"{_PURPOSE}:{holder}")

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from brokers.cluster import levels, plan_commands
+from brokers.cluster import levels
 from brokers.cluster.image import ResourceType
 from brokers.cluster.implications import LONE_COPY, moved_share
 from brokers.cluster.plans import MAX_STEPS, Plan, Step
@@ -12,16 +12,13 @@ from brokers.cluster.proposals import (
     Action,
     AlterConfigs,
     ConfigEdit,
-    ConfigOperation,
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
 )
 from brokers.cluster.store import Registration
-from brokers.protocol.errors import ErrorCode, KafkaError
+from brokers.protocol.errors import KafkaError
 from tests.fakes.twin import Twin
-
-BOOTSTRAP = "broker.test:9092"
 
 
 def new_twin(**configs: str) -> Twin:
@@ -140,91 +137,12 @@ def test_plan_of_a_cluster_default_states_which_topics_it_affects() -> None:
     assert "every topic that does not set the key itself" in words
 
 
-def test_a_creation_is_shown_as_commands_with_the_brokers_that_were_chosen() -> None:
-    created = step(
-        CreateTopic(name="new", partitions=2, configs=(("cleanup.policy", "compact,delete"),))
-    )
-    assert isinstance(created.call, CreateTopic)
-    chosen = ",".join(str(broker) for (broker,) in created.call.assignments or ())
-
-    assert plan_commands.samsa_command(created) == (
-        "./samsa topics create new --partitions 2 --replication-factor 1"
-        " --config cleanup.policy=compact,delete"
-    )
-    assert plan_commands.kafka_command(created, bootstrap=BOOTSTRAP) == (
-        f"kafka-topics.sh --bootstrap-server {BOOTSTRAP} --create --topic new"
-        f" --replica-assignment {chosen} --config cleanup.policy=compact,delete"
-    )
-
-
-@pytest.mark.parametrize(
-    ("action", "ours", "kafkas"),
-    [
-        (
-            CreatePartitions(name="orders", count=8),
-            "./samsa topics alter orders --partitions 8",
-            (
-                "kafka-topics.sh --bootstrap-server broker.test:9092 --alter --topic orders"
-                " --partitions 8"
-            ),
-        ),
-        (
-            DeleteTopic(name="orders"),
-            "./samsa topics delete orders",
-            "kafka-topics.sh --bootstrap-server broker.test:9092 --delete --topic orders",
-        ),
-        (
-            topic_configs(
-                ConfigEdit(key="cleanup.policy", operation=ConfigOperation.APPEND, value="compact"),
-                ConfigEdit(key="retention.ms", operation=ConfigOperation.DELETE),
-            ),
-            (
-                "./samsa configs alter topic orders --set cleanup.policy=delete,compact"
-                " --delete retention.ms"
-            ),
-            (
-                "kafka-configs.sh --bootstrap-server broker.test:9092 --alter --entity-type topics"
-                " --entity-name orders --add-config 'cleanup.policy=[delete,compact]'"
-                " --delete-config retention.ms"
-            ),
-        ),
-    ],
-    ids=["partitions", "delete", "configs"],
-)
-def test_a_change_is_shown_as_commands(action: Action, ours: str, kafkas: str) -> None:
-    planned = step(action, **underscored(retention_ms="1000"))
-
-    assert plan_commands.samsa_command(planned) == ours
-    assert plan_commands.kafka_command(planned, bootstrap=BOOTSTRAP) == kafkas
-
-
-def test_a_name_from_outside_cannot_leave_its_place_in_a_command() -> None:
-    (refused,) = plan(new_twin(), CreatePartitions(name="a; rm -rf /", count=2)).steps
-
-    assert refused.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert plan_commands.samsa_command(refused) == (
-        "./samsa topics alter 'a; rm -rf /' --partitions 2"
-    )
-
-
-def test_a_name_that_looks_like_an_option_is_a_name() -> None:
-    made = step(CreateTopic(name="--yes", partitions=1))
-
-    ours = plan_commands.samsa_command(made)
-    kafkas = plan_commands.kafka_command(made, bootstrap=BOOTSTRAP)
-
-    assert ours == "./samsa topics create --partitions 1 --replication-factor 1 -- --yes"
-    assert kafkas is not None
-    assert " --topic=--yes " in kafkas
-
-
 def test_a_plan_that_changes_nothing_says_so() -> None:
     twin = new_twin(**underscored(retention_ms="1000"))
 
     made = plan(twin, topic_configs(ConfigEdit(key="retention.ms", value="1000")))
 
     assert made.changes_nothing
-    assert plan_commands.samsa_command(made.steps[0]) is None
 
 
 def test_a_plan_has_a_bounded_number_of_steps() -> None:

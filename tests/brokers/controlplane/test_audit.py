@@ -344,14 +344,12 @@ def test_the_command_shows_what_to_note_and_takes_it_back(cluster_id: str) -> No
         verify_audit("--cluster", "x")
 
 
-def test_a_seal_is_opened_by_its_holder_only(cluster_id: str) -> None:
+def test_written_plan_is_read_as_it_was(cluster_id: str) -> None:
     models.Cluster.objects.update(metadata_level=levels.KNOWN_LEVEL)
     plan = services.preview(cluster_id=cluster_id, actions=[topic("orders")], now_ms=NOW_MS)
 
-    sealed = services.seal(plan, holder="alice")
-    opened = services.open_seal(sealed, holder="alice")
+    written = services.write_plan(plan)
 
-    assert (opened.cluster_id, opened.proposals) == (cluster_id, plan.proposals)
-    for text, holder in ((sealed, "bob"), (sealed[:-1], "alice"), ("", "alice")):
-        with pytest.raises(KafkaError, match="preview the change again"):
-            services.open_seal(text, holder=holder)
+    assert services.read_plan(written) == plan
+    with pytest.raises(KafkaError, match="preview it again"):
+        services.read_plan(written[:-1])

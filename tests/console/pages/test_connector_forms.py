@@ -17,6 +17,7 @@ from gateway.access.operations import Kind, Operation
 from tests.builders import connectors as rows
 from tests.builders import users
 from tests.console import cluster_rows
+from tests.console.plan_pages import applied
 
 CLUSTER = cluster_rows.CLUSTER_ID
 CATALOGUE = f"{reverse('console:connector-catalogue')}?cluster={CLUSTER}"
@@ -47,19 +48,6 @@ def hidden(answer: Any, name: str) -> str:
     found = re.search(rf'name="{name}" value="([^"]*)"', answer.content.decode())
     assert found is not None, name
     return html.unescape(found[1])
-
-
-def apply(user: Client, address: str, preview: Any, **more: str) -> Any:
-    return user.post(
-        address,
-        {
-            "cluster": CLUSTER,
-            "whole": "1",
-            "do": "apply",
-            "sealed": hidden(preview, "sealed"),
-            **more,
-        },
-    )
 
 
 def test_the_catalogue_shows_plugins_that_could_not_be_read(
@@ -219,12 +207,12 @@ def test_a_connector_is_created_as_its_preview_says(alice: Client) -> None:
     page = text_of(preview)
     assert preview.status_code == 200
     assert "This will be created" in page
-    assert "It will write into <b>orders</b>." in page
+    assert "It will write into orders." in page
     assert "./samsa connectors apply -f -" in page
     assert "/connect/connectors/shop/config" in page
     assert models.Connector.objects.count() == 0
 
-    answer = apply(alice, NEW, preview)
+    answer = applied(alice, preview)
 
     row = models.Connector.objects.get()
     assert (answer.status_code, answer["Location"]) == (302, f"/connectors/shop?cluster={CLUSTER}")
@@ -244,7 +232,7 @@ def test_durations_are_typed_in_units_and_stored_as_numbers(alice: Client) -> No
 
     checked = alice.post(NEW, fields(typed, do="check"))
     preview = alice.post(NEW, fields(typed))
-    apply(alice, NEW, preview)
+    applied(alice, preview)
 
     assert 'value="5 min"' in text_of(checked)
     assert '"errors.retry.timeout": "300000"' in text_of(checked)
@@ -259,7 +247,7 @@ def test_a_wrong_config_gets_no_preview(alice: Client) -> None:
 
     assert answer.status_code == 400
     assert "Invalid value cats for configuration quickstart" in text_of(answer)
-    assert 'value="apply"' not in text_of(answer)
+    assert 'name="plan"' not in text_of(answer)
 
 
 def test_a_password_is_on_no_page_and_is_stored_all_the_same(alice: Client) -> None:
@@ -278,9 +266,9 @@ def test_a_password_is_on_no_page_and_is_stored_all_the_same(alice: Client) -> N
     preview = alice.post(HTTP, again)
     back = alice.post(
         HTTP,
-        {"cluster": CLUSTER, "whole": "1", "do": "back", "sealed": hidden(preview, "sealed")},
+        {"cluster": CLUSTER, "do": "back", "plan": hidden(preview, "plan")},
     )
-    made = apply(alice, HTTP, preview)
+    made = applied(alice, preview)
 
     assert [page.status_code for page in (checked, preview, back, made)] == [200, 200, 200, 302]
     for page in (checked, preview, back):
@@ -370,9 +358,9 @@ def edit(user: Client, name: str, config: dict[str, str], **more: Any) -> Any:
 def test_an_edit_shows_what_changes_and_changes_only_that(alice: Client) -> None:
     rows.connector(CLUSTER, "shop", config=CONFIG)
 
-    address, preview = edit(alice, "shop", {**CONFIG, "records.per.second": "9"})
+    _, preview = edit(alice, "shop", {**CONFIG, "records.per.second": "9"})
     cells = re.findall(r'<td class="mono long">(.*?)</td>', preview.content.decode())
-    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+    answer = applied(alice, preview)
 
     row = models.Connector.objects.get()
     assert cells == ["5", "9"]
@@ -383,8 +371,8 @@ def test_an_edit_shows_what_changes_and_changes_only_that(alice: Client) -> None
 def test_the_same_config_again_is_taken_over_where_it_has_failed(alice: Client) -> None:
     rows.connector(CLUSTER, "shop", config=CONFIG, state="FAILED")
 
-    address, preview = edit(alice, "shop", CONFIG)
-    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+    _, preview = edit(alice, "shop", CONFIG)
+    answer = applied(alice, preview)
 
     assert "uses your rights from now on" in text_of(preview)
     row = models.Connector.objects.get()
@@ -410,14 +398,14 @@ def test_a_mask_keeps_the_stored_password(alice: Client) -> None:
         "http.authorization.type": "static",
         "http.headers.authorization": "Bearer very-secret-7",
     }
-    apply(alice, HTTP, alice.post(HTTP, fields(config)))
+    applied(alice, alice.post(HTTP, fields(config)))
     stored = models.Connector.objects.get().config["http.headers.authorization"]
     del config["http.headers.authorization"]
 
-    address, preview = edit(
+    _, preview = edit(
         alice, "calls", {**config, "tasks.max": "2"}, held="http.headers.authorization"
     )
-    answer = apply(alice, address, preview, generation=hidden(preview, "generation"))
+    answer = applied(alice, preview)
 
     row = models.Connector.objects.get()
     assert (answer.status_code, row.config["tasks.max"]) == (302, "2")
@@ -432,10 +420,10 @@ def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(alice: Client) ->
     row.save()
 
     late = alice.post(address, fields(CONFIG, generation="1"))
-    later = apply(alice, address, preview, generation=hidden(preview, "generation"))
+    later = applied(alice, preview)
 
     assert (late.status_code, later.status_code) == (409, 409)
-    assert "was changed or restarted meanwhile" in text_of(later)
+    assert "was changed by another user meanwhile, or restarted" in text_of(later)
     assert models.Connector.objects.get().config == CONFIG
 
 

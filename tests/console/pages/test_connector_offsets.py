@@ -13,6 +13,7 @@ from connectors.places import digest_of
 from console.pages import connector_offsets
 from tests.builders import connectors as rows
 from tests.console import cluster_rows
+from tests.console.plan_pages import applied
 
 CLUSTER = cluster_rows.CLUSTER_ID
 PLACE = {"quickstart": "orders", "task": 0}
@@ -50,7 +51,7 @@ def test_offsets_are_changed_as_the_preview_says(alice: Client) -> None:
 
     preview = send(alice, 17)
     before = models.SourceOffset.objects.get().offset
-    answer = send(alice, 17, do="apply")
+    answer = applied(alice, preview)
 
     assert '{"number": 900}' in text_of(preview)
     assert '{"number": 17}' in text_of(preview)
@@ -72,7 +73,7 @@ def test_all_are_forgotten_once_that_was_shown(alice: Client) -> None:
     preview = send(alice, 900, do="reset")
     assert "Forget them all" in text_of(preview)
     assert models.SourceOffset.objects.count() == 1
-    assert send(alice, 900, do="apply-reset").status_code == 302
+    assert applied(alice, preview).status_code == 302
     assert models.SourceOffset.objects.count() == 0
 
 
@@ -97,7 +98,7 @@ def test_a_preview_says_how_many_places_it_leaves_out(
 def test_what_the_connector_does_not_take_changes_nothing(alice: Client) -> None:
     source()
 
-    assert send(alice, -1, do="apply").status_code == 409
+    assert applied(alice, send(alice, -1)).status_code == 409
     assert "Nothing was changed here" in text_of(send(alice, 900))
     for text, said in (("{", "line 1"), ("[]", "not a list"), ('{"offsets": [{}]}', "entry 1")):
         answer = alice.post(ADDRESS, {"cluster": CLUSTER, "offsets": text})
@@ -109,7 +110,7 @@ def test_what_the_connector_does_not_take_changes_nothing(alice: Client) -> None
 def test_a_connector_that_runs_keeps_its_offsets(alice: Client) -> None:
     source("STARTED")
 
-    answer = send(alice, 1, do="apply")
+    answer = send(alice, 1)
 
     assert answer.status_code == 409
     assert "Stop the connector first" in text_of(answer)
@@ -132,5 +133,5 @@ def test_a_sink_leads_to_its_group_and_to_its_dead_letters(alice: Client) -> Non
 def test_who_may_not_alter_changes_no_offsets(victor: Client) -> None:
     source()
 
-    assert send(victor, 1, do="apply").status_code == 403
+    assert send(victor, 1).status_code == 403
     assert "Alter or reset" not in text_of(victor.get(TAB))

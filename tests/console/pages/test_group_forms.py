@@ -13,11 +13,12 @@ from django.test import Client
 
 from brokers.controlplane import audit, models
 from brokers.controlplane.services import GroupChangeKind
-from console.group_changes import desk, seals
+from console.group_changes import applying, desk
 from console.group_changes.applying import Result
 from console.group_changes.plans import GroupPlan, LeftOut
-from console.pages import group_plans
+from console.plans import groups
 from console.preferences import TIMES_COOKIE, ZONE_COOKIE
+from gateway.access import seals
 from gateway.access.operations import Kind, Operation
 from gateway.access.turns import Turns
 from gateway.kafka.errors import failure
@@ -26,6 +27,7 @@ from tests.builders import live, users
 from tests.builders.group_plans import group_plan
 from tests.console import cluster_rows
 from tests.console.group_stage import cluster_at
+from tests.console.plan_pages import sealed
 
 SHOWN = cluster_rows.CLUSTER_ID
 ORDERS = Place(topic="orders", partition=0)
@@ -49,12 +51,8 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def sealed(asked: GroupPlan, holder: str = "alice") -> str:
-    return seals.seal(asked, holder=holder)
-
-
 def posted(browser: Client, asked: GroupPlan, holder: str = "alice", **fields: str) -> Any:
-    return browser.post("/group/plans/show", {"plan": sealed(asked, holder), **fields})
+    return browser.post("/plans/show", {"plan": sealed(groups.KIND, asked, holder), **fields})
 
 
 @pytest.mark.usefixtures("cluster")
@@ -81,7 +79,7 @@ def test_a_viewer_sees_a_plan_and_cannot_apply_it(victor: Client, kind: GroupCha
     asked = group_plan(kind=kind)
 
     page = posted(victor, asked, "victor").content.decode()
-    answer = victor.post("/group/plans/apply", {"plan": sealed(asked, "victor")})
+    answer = victor.post("/plans/apply", {"plan": sealed(groups.KIND, asked, "victor")})
 
     assert "View only" in page
     assert "Apply this plan" not in page
@@ -101,7 +99,7 @@ def test_rights_are_asked_for_the_group_and_for_each_topic() -> None:
     hidden_group = browser.get(f"/group/reset?cluster={SHOWN}&name=payroll")
     hidden_topic = browser.get(f"/group/offsets/delete?{AT}&topic=wages")
     other_topic = browser.post(
-        "/group/plans/apply", {"plan": sealed(group_plan(topic="wages"), "some")}
+        "/plans/apply", {"plan": sealed(groups.KIND, group_plan(topic="wages"), "some")}
     )
 
     assert hidden_group.status_code == hidden_topic.status_code == other_topic.status_code == 403
@@ -111,16 +109,16 @@ def test_rights_are_asked_for_the_group_and_for_each_topic() -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("address", ["/group/plans/apply", "/group/plans/show"])
+@pytest.mark.parametrize("address", ["/plans/apply", "/plans/show"])
 def test_a_plan_of_somebody_else_or_of_an_hour_ago_is_none(
     alice: Client, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    for text in (sealed(group_plan(), "olga"), "", "x" * 100):
+    for text in (sealed(groups.KIND, group_plan(), "olga"), "", "x" * 100):
         assert alice.post(address, {"plan": text}).status_code == 400
-    assert alice.post("/group/plans/show", {"plan": sealed(group_plan())}).status_code == 200
+    assert alice.post("/plans/show", {"plan": sealed(groups.KIND, group_plan())}).status_code == 200
     monkeypatch.setattr(seals, "MAX_AGE_S", -1)
 
-    answer = alice.post(address, {"plan": sealed(group_plan())})
+    answer = alice.post(address, {"plan": sealed(groups.KIND, group_plan())})
 
     assert answer.status_code == 400
     assert "preview the change again" in answer.content.decode()
@@ -131,11 +129,10 @@ def test_a_change_needs_the_token_of_its_form() -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(users.user("alice"))
 
-    for address in ("/group/plans/apply", "/group/plans/show", f"/group/reset?{AT}"):
-        assert (
-            strict.post(address, {"plan": sealed(group_plan()), "mode": "latest"}).status_code
-            == 403
-        )
+    fields = {"plan": sealed(groups.KIND, group_plan()), "mode": "latest"}
+
+    for address in ("/plans/apply", "/plans/show", f"/group/reset?{AT}"):
+        assert strict.post(address, fields).status_code == 403
 
 
 @pytest.mark.usefixtures("cluster")
@@ -160,7 +157,7 @@ def test_commands_are_shown_with_names_quoted(alice: Client) -> None:
 
     assert "./samsa groups reset --all-topics --to-earliest --execute -- '-my group'" in page
     assert (
-        "kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:1 '--group=-my group'"
+        "kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:1 --group='-my group'"
         " --reset-offsets --all-topics --to-earliest --execute" in page
     )
 
@@ -352,7 +349,7 @@ def test_a_plan_that_cannot_be_checked_is_not_applied(
     monkeypatch.setattr(desk, "READ_S", 0.3)
     cluster_at(silent)
 
-    answer = alice.post("/group/plans/apply", {"plan": sealed(group_plan())})
+    answer = alice.post("/plans/apply", {"plan": sealed(groups.KIND, group_plan())})
 
     assert answer.status_code == 503
     assert "Nothing was done." in answer.content.decode()
@@ -437,9 +434,9 @@ def test_topics_are_offered_as_the_collector_tells_them(alice: Client, told: liv
 def test_each_outcome_of_a_plan_has_its_words(
     alice: Client, monkeypatch: pytest.MonkeyPatch, result: Result, status: int, says: str
 ) -> None:
-    monkeypatch.setattr(group_plans, "apply", lambda *_plan, **_origin: result)
+    monkeypatch.setattr(applying, "apply", lambda *_plan, **_origin: result)
 
-    answer = alice.post("/group/plans/apply", {"plan": sealed(group_plan(2))})
+    answer = alice.post("/plans/apply", {"plan": sealed(groups.KIND, group_plan(2))})
 
     page = answer.content.decode()
     assert answer.status_code == status
@@ -478,3 +475,10 @@ def test_a_database_that_is_away_is_told_by_its_name(alice: Client) -> None:
         answer = alice.get(f"/group/{page}?{AT}")
         assert answer.status_code == 503
         assert "The database does not answer" in answer.content.decode()
+
+
+def test_commands_too_long_to_paste_are_left_out() -> None:
+    targets = ("--topic", "t" * groups.MAX_COMMAND_CHARS)
+
+    assert groups.commands_of(group_plan(targets=targets), bootstrap="broker.test:9092") == ()
+    assert len(groups.commands_of(group_plan(), bootstrap="broker.test:9092")) == 2

@@ -12,11 +12,13 @@ from brokers.cluster import levels
 from brokers.cluster.proposals import Action, CreatePartitions, CreateTopic, DeleteTopic
 from brokers.controlplane import audit, models, services
 from console import kept_forms
-from console.pages.plans import previewed
+from console.pages.plans import plan_changes
+from console.plans import metadata
 from gateway.access.operations import Kind, Operation
 from gateway.access.sessions import SessionStore
 from tests.builders import users
 from tests.console import cluster_rows
+from tests.console.plan_pages import seal_in, sealed
 
 SHOWN = cluster_rows.CLUSTER_ID
 
@@ -39,13 +41,13 @@ def request_of(user: User) -> HttpRequest:
 
 
 def page_of(user: User, *actions: Action) -> str:
-    return previewed(request_of(user), cluster_id=SHOWN, actions=actions).content.decode()
+    return plan_changes(request_of(user), SHOWN, actions).content.decode()
 
 
-def seal_in(page: str) -> str:
-    found = re.search(r'name="plan" value="([^"]+)"', page)
-    assert found is not None, page
-    return unescape(found[1])
+def sealed_for(holder: str, *actions: Action) -> str:
+    plan = services.preview(cluster_id=SHOWN, actions=actions, now_ms=1)
+    written = metadata.MetadataPlan(written=services.write_plan(plan))
+    return sealed(metadata.KIND, written, holder)
 
 
 def named(name: str) -> User:
@@ -81,17 +83,18 @@ def test_a_preview_tells_before_after_what_follows_and_the_commands(
     assert "./samsa topics alter orders --partitions 4" in page
     assert "kafka-topics.sh --bootstrap-server 127.0.0.1:9092 --alter" in page
     assert "topic orders at version 1" in page
+    assert "to confirm" not in page
 
 
 def test_a_plan_is_refused_once_the_state_has_moved(cluster: models.Cluster, alice: Client) -> None:
     cluster_rows.topic(cluster, "orders", partitions=2)
-    sealed = seal_in(page_of(named("alice"), DeleteTopic(name="orders")))
+    shown = seal_in(page_of(named("alice"), DeleteTopic(name="orders")))
     grown = services.preview(
         cluster_id=SHOWN, actions=[CreatePartitions(name="orders", count=4)], now_ms=1
     )
     services.propose(cluster_id=SHOWN, proposals=grown.proposals, now_ms=1)
 
-    answer = alice.post("/plans/apply", {"plan": sealed})
+    answer = alice.post("/plans/apply", {"plan": shown})
 
     page = answer.content.decode()
     assert answer.status_code == 409
@@ -127,9 +130,8 @@ def test_a_refused_step_says_why_and_has_no_button(alice: Client) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_a_viewer_sees_the_plan_and_cannot_apply_it(victor: Client) -> None:
     page = page_of(named("victor"), CreateTopic(name="orders"))
-    plan = services.preview(cluster_id=SHOWN, actions=[CreateTopic(name="orders")], now_ms=1)
 
-    answer = victor.post("/plans/apply", {"plan": services.seal(plan, holder="victor")})
+    answer = victor.post("/plans/apply", {"plan": sealed_for("victor", CreateTopic(name="orders"))})
 
     assert "You may not create topics on topic orders" in page
     assert "Apply this plan" not in page
@@ -139,10 +141,10 @@ def test_a_viewer_sees_the_plan_and_cannot_apply_it(victor: Client) -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_a_plan_of_somebody_else_is_none(alice: Client) -> None:
-    plan = services.preview(cluster_id=SHOWN, actions=[CreateTopic(name="orders")], now_ms=1)
-
-    for sealed in (services.seal(plan, holder="olga"), "", "x" * 100):
-        assert alice.post("/plans/apply", {"plan": sealed}).status_code == 400
+    for text in (sealed_for("olga", CreateTopic(name="orders")), "", "x" * 100):
+        answer = alice.post("/plans/apply", {"plan": text})
+        assert answer.status_code == 400
+        assert "This plan has expired" in answer.content.decode()
     assert not models.Topic.objects.exists()
 
 
@@ -154,12 +156,11 @@ def test_rights_are_asked_for_each_topic_of_a_plan(cluster: models.Cluster, acti
     for operation in (Operation.VIEW, Operation.ALTER_TOPICS, Operation.DELETE_TOPICS):
         users.grant(user, operation, kind=Kind.TOPIC, pattern="a")
     actions = [CreatePartitions(name="a", count=4), action]
-    plan = services.preview(cluster_id=SHOWN, actions=actions, now_ms=1)
     browser = Client()
     browser.force_login(user)
 
     page = page_of(user, *actions)
-    answer = browser.post("/plans/apply", {"plan": services.seal(plan, holder="some")})
+    answer = browser.post("/plans/apply", {"plan": sealed_for("some", *actions)})
 
     assert "You may not view on topic b" in page
     assert answer.status_code == 403
@@ -181,13 +182,13 @@ def test_no_plan_is_made_while_an_older_host_keeps_no_versions(alice: Client) ->
 def test_a_plan_that_is_sent_after_the_session_is_shown_again_and_not_applied(
     alice: Client,
 ) -> None:
-    sealed = seal_in(page_of(named("alice"), CreateTopic(name="orders", partitions=2)))
+    shown = seal_in(page_of(named("alice"), CreateTopic(name="orders", partitions=2)))
     typed_by = str(kept_forms.context(request_of(named("alice")))["typed_by"])
     by = re.search('value="([^"]+)"', typed_by)
     assert by is not None
     alice.logout()
 
-    sheet = alice.post("/plans/apply", {"plan": sealed, "typed_by": by[1]}).content.decode()
+    sheet = alice.post("/plans/apply", {"plan": shown, "typed_by": by[1]}).content.decode()
     kept = re.search('name="kept" value="([^"]+)"', sheet)
     assert kept is not None
     credentials = {"username": "alice", "password": users.PASSWORD}

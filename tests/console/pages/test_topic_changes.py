@@ -11,7 +11,7 @@ from brokers.controlplane import models
 from gateway.access.operations import Kind, Operation
 from tests.builders import live, users
 from tests.builders.live import Told
-from tests.console import cluster_rows
+from tests.console import cluster_rows, plan_pages
 
 CLUSTER = f"cluster={cluster_rows.CLUSTER_ID}"
 NEW = f"/topics/+new?{CLUSTER}"
@@ -33,9 +33,7 @@ def sent(browser: Client, address: str, **fields: object) -> str:
 
 def applied(browser: Client, page: str) -> str:
     """Apply the plan of a preview; return where that leads."""
-    found = re.search(r'name="plan" value="([^"]+)"', page)
-    assert found is not None, page
-    answer = browser.post("/plans/apply", {"plan": unescape(found[1])})
+    answer = plan_pages.applied(browser, page)
     assert answer.status_code == 302, answer.content.decode()
     return answer["Location"]
 

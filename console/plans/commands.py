@@ -1,4 +1,4 @@
-"""Writes a planned change as a shell command: for `./samsa`, and for Kafka's own scripts.
+"""Writes steps of metadata plans as shell commands: for `./samsa`, and for Kafka's own scripts.
 
 Pure. `./samsa` chooses brokers again; Kafka's script gets those that the plan has chosen.
 """
@@ -14,22 +14,36 @@ from brokers.cluster.proposals import AlterConfigs, CreatePartitions, CreateTopi
 
 _ENTITY: Final = {ResourceType.TOPIC: "topics", ResourceType.BROKER: "brokers"}
 _OURS: Final = {ResourceType.TOPIC: "topic", ResourceType.BROKER: "broker"}
-# `./samsa` deletes topics with this prefix only if it is told to.
+# `./samsa` deletes topics with this prefix only if `--force` is given.
 INTERNAL_PREFIX: Final = "__"
 # Linux limits one argument to 128 KiB.
 MAX_ASSIGNMENT: Final = 100_000
 
 
-def samsa_command(step: Step) -> str | None:
-    """Return `./samsa ...` for a step; None if it has no command, or needs none."""
+def of_step(step: Step, *, bootstrap: str) -> tuple[str, ...]:
+    """Return the commands for a step; none if it needs none."""
+    return tuple(filter(None, (_ours_of_step(step), _kafkas_of_step(step, bootstrap))))
+
+
+def joined(command: str, name: str, options: Iterable[str]) -> str:
+    """Return a command for a name, even if the name looks like an option."""
+    written = shlex.join(options)
+    if not name.startswith("-"):
+        return " ".join([command, shlex.quote(name), written]).strip()
+    if command.startswith("./samsa"):
+        return " ".join(filter(None, [command, written, "--", shlex.quote(name)]))
+    return f"{command}={shlex.quote(name)} {written}".strip()
+
+
+def _ours_of_step(step: Step) -> str | None:
     match step.asked:
         case CreateTopic() as create:
-            return _joined("./samsa topics create", create.name, _created(create, step.call))
+            return joined("./samsa topics create", create.name, _created(create, step.call))
         case CreatePartitions() as grown:
-            return _joined("./samsa topics alter", grown.name, ["--partitions", str(grown.count)])
+            return joined("./samsa topics alter", grown.name, ["--partitions", str(grown.count)])
         case DeleteTopic():
             name = _name(step)
-            return _joined(
+            return joined(
                 "./samsa topics delete", name, ["--force"] * name.startswith(INTERNAL_PREFIX)
             )
         case AlterConfigs() as alter if alter.name:
@@ -38,24 +52,23 @@ def samsa_command(step: Step) -> str | None:
                 *(part for key in _unset(step) for part in ("--delete", key)),
             ]
             command = f"./samsa configs alter {_OURS[alter.resource_type]}"
-            return _joined(command, alter.name, options) if options else None
+            return joined(command, alter.name, options) if options else None
         case _:
             return None
 
 
-def kafka_command(step: Step, *, bootstrap: str) -> str | None:
-    """Return the same for `kafka-topics.sh` and `kafka-configs.sh`."""
+def _kafkas_of_step(step: Step, bootstrap: str) -> str | None:
     topics = f"kafka-topics.sh --bootstrap-server {shlex.quote(bootstrap)}"
     match step.asked:
         case CreateTopic() as create:
             options = [part for pair in create.configs for part in ("--config", _pair(pair))]
             assigned = _assigned(step.call)
-            return _joined(f"{topics} --create --topic", create.name, [*assigned, *options])
+            return joined(f"{topics} --create --topic", create.name, [*assigned, *options])
         case CreatePartitions() as grown:
             options = ["--partitions", str(grown.count)]
-            return _joined(f"{topics} --alter --topic", grown.name, options)
+            return joined(f"{topics} --alter --topic", grown.name, options)
         case DeleteTopic():
-            return _joined(f"{topics} --delete --topic", _name(step), [])
+            return joined(f"{topics} --delete --topic", _name(step), [])
         case AlterConfigs() as alter:
             return _configs_command(step, alter, bootstrap)
         case _:
@@ -75,7 +88,7 @@ def _configs_command(step: Step, alter: AlterConfigs, bootstrap: str) -> str | N
     command += f" --entity-type {_ENTITY[alter.resource_type]}"
     if not alter.name:
         return f"{command} --entity-default {shlex.join(options)}"
-    return _joined(f"{command} --entity-name", alter.name, options)
+    return joined(f"{command} --entity-name", alter.name, options)
 
 
 def _created(asked: CreateTopic, call: object) -> list[str]:
@@ -121,13 +134,3 @@ def _set(step: Step) -> list[tuple[str, str]]:
 
 def _unset(step: Step) -> list[str]:
     return [key for effect in step.effects for key in effect.before if key not in effect.after]
-
-
-def _joined(command: str, name: str, options: Iterable[str]) -> str:
-    """Return a command for a name, even if the name looks like an option."""
-    written = shlex.join(options)
-    if not name.startswith("-"):
-        return " ".join([command, shlex.quote(name), written]).strip()
-    if command.startswith("./samsa"):
-        return " ".join(filter(None, [command, written, "--", shlex.quote(name)]))
-    return f"{command}={shlex.quote(name)} {written}".strip()

@@ -1,88 +1,137 @@
-"""Predicts the consequences of an order for a broker before it is given, from current data.
+"""Adapts orders for brokers: predicts what follows from one before it is given.
 
-Asks no broker. Which producers are open is not known here, so rates of the last seconds stand in
-for it.
+Asks no broker. Which producers are open is not known here, so rates of the last seconds are shown
+instead.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from brokers.controlplane import selectors
+from brokers.controlplane import selectors, services
 from brokers.controlplane.orders import Verb
+from brokers.protocol.errors import ErrorCode, KafkaError
 from console import quantities
 from console.monitoring.selectors import CollectorFailed
 from console.monitoring.tables import TopicRow
+from console.plans import previews
+from console.plans.kind import FORBIDDEN, Author, CannotPlan, Kind
+from console.plans.previews import Consequence, Fact, Link, Outcome, Preview, Step
 from console.queries import live
-from console.queries.broker import may_manage, verbs_of
+from console.queries.broker import verbs_of
 from console.queries.brokers import BrokerRow, may_view, rows_of
-from console.queries.frame import Frame, frame
-from console.queries.reading import Reading, last_good
+from console.queries.frame import frame
+from console.queries.links import link
+from console.queries.reading import moment
 from gateway.access.grants import Rights
-from gateway.access.operations import Kind, Operation
+from gateway.access.operations import Kind as ResourceKind
+from gateway.access.operations import Operation
 
 # A sentence names this many items and counts the others.
 NAMED: Final = 8
+NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consequence:
-    """A consequence of the order; `mark` is the CSS class of its sign."""
+class OrderPlan:
+    """An order for one incarnation of a broker, and its consequences when it was planned."""
 
-    mark: str
-    word: str
-    sentence: str
-    names: tuple[str, ...] = ()
-    more: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderPage:
-    """`row` is None if there is no such broker or the user may not see it."""
-
-    frame: Frame
-    number: int
+    cluster_id: str
+    broker: int
+    epoch: int
     verb: Verb
-    row: BrokerRow | None = None
-    is_whole: bool = True
-    can_manage: bool = False
+    made_at_ms: int
+    address: str
+    host: str
+    state: str
     # Why the order makes no sense now; empty if it does.
-    refusal: str = ""
-    consequences: tuple[Consequence, ...] = ()
-    command: str = ""
+    refusal: str
+    consequences: tuple[Consequence, ...]
 
 
-def order_page(
-    cluster_id: str | None, number: int, verb: Verb, rights: Rights
-) -> Reading[OrderPage]:
-    return last_good.read(
-        # Key by the rights too, so that no user gets what was read for another one.
-        ("broker order", cluster_id, number, verb, rights.grants),
-        lambda: _read(cluster_id, number, verb, rights),
-        is_empty=lambda data: data.row is None,
-    )
-
-
-def _read(cluster_id: str | None, number: int, verb: Verb, rights: Rights) -> OrderPage:
-    around = frame(cluster_id, rights)
-    if around.shown is None:
-        return OrderPage(frame=around, number=number, verb=verb)
-    shown = around.shown.cluster_id
-    if not may_view(rights, shown):
-        return OrderPage(frame=around, number=number, verb=verb, is_whole=False)
-    row = next(iter(rows_of(shown, around, only=number)), None)
+def plan_of(author: Author, cluster_id: str, number: int, verb: Verb) -> OrderPlan:
+    """Return the plan of an order. Raises CannotPlan."""
+    around = frame(cluster_id, author.rights)
+    if around.shown is None or not may_view(author.rights, cluster_id):
+        reason = author.lacks(Operation.VIEW, cluster_id, ResourceKind.CLUSTER)
+        raise CannotPlan("You may not see this broker", reason, status=FORBIDDEN)
+    row = next(iter(rows_of(cluster_id, around, only=number)), None)
     if row is None:
-        return OrderPage(frame=around, number=number, verb=verb)
-    return OrderPage(
-        frame=around,
-        number=number,
+        raise CannotPlan(
+            f"There is no broker {number} in {around.shown.name}",
+            "It has never registered, or it was removed. The list of brokers has all others.",
+            status=NOT_FOUND,
+        )
+    return OrderPlan(
+        cluster_id=cluster_id,
+        broker=row.id,
+        epoch=row.epoch,
         verb=verb,
-        row=row,
-        can_manage=may_manage(rights, shown),
+        made_at_ms=author.now_ms,
+        address=row.address,
+        host=row.host or "its host",
+        state=row.state.word,
         refusal=refusal_of(row, verb),
-        consequences=tuple(_consequences(row, verb, shown, rights)),
-        command=f"./samsa brokers {verb} {number}",
+        consequences=tuple(_consequences(row, verb, cluster_id, author.rights)),
     )
+
+
+def _preview(author: Author, plan: OrderPlan, _number: int) -> Preview:
+    verb, broker = plan.verb.value, f"broker {plan.broker}"
+    here = _address(plan)
+    return Preview(
+        frame=frame(plan.cluster_id, author.rights),
+        section="brokers",
+        title=f"{verb.capitalize()} {broker}",
+        note=plan.address,
+        made_at=moment(plan.made_at_ms / 1000),
+        crumbs=(
+            Link(text="Brokers", address=link("brokers", plan.cluster_id)),
+            Link(text=str(plan.broker), address=here),
+        ),
+        notices=(previews.refused(plan.refusal),) if plan.refusal else (),
+        steps=(
+            Step(
+                facts=(Fact(name="State", value=plan.state),),
+                consequences=plan.consequences,
+                commands=(f"./samsa brokers {verb} {plan.broker}",),
+                of_commands=f"Run it on {plan.host}, in the home of the broker.",
+            ),
+        ),
+        rests_on=(f"{broker} at epoch {plan.epoch}: it has not started again",),
+        button=f"{verb.capitalize()} {broker}",
+        is_risk=plan.verb is Verb.STOP,
+        cancel=here,
+    )
+
+
+def _denied(author: Author, plan: OrderPlan) -> str:
+    return author.lacks(Operation.MANAGE_BROKERS, plan.cluster_id, ResourceKind.CLUSTER)
+
+
+def _apply(author: Author, plan: OrderPlan) -> Outcome:
+    try:
+        services.ask_order(
+            cluster_id=plan.cluster_id,
+            broker_id=plan.broker,
+            broker_epoch=plan.epoch,
+            verb=plan.verb,
+            origin=author.origin,
+            now_ms=author.now_ms,
+        )
+    except KafkaError as error:
+        is_gone = error.code is ErrorCode.BROKER_NOT_AVAILABLE
+        return Outcome(
+            title=f"Broker {plan.broker} gets no order to {plan.verb.value}",
+            notices=(previews.refused(f"{error.message}."),),
+            status=NOT_FOUND if is_gone else previews.CONFLICT,
+        )
+    # The broker's page shows how the order gets on.
+    return Outcome(address=_address(plan))
+
+
+def _address(plan: OrderPlan) -> str:
+    return link("broker", plan.cluster_id, plan.broker)
 
 
 def refusal_of(row: BrokerRow, verb: Verb) -> str:
@@ -110,7 +159,7 @@ def _consequences(
     is_up = row.up_since is not None
     lasts = "until it is started" if verb is Verb.STOP else "for the seconds of the restart"
     led = selectors.led_by(cluster_id=cluster_id, broker_id=row.id)
-    topics = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.TOPIC)
+    topics = rights.names(Operation.VIEW, cluster=cluster_id, kind=ResourceKind.TOPIC)
     alone = {name: single for name, (_led, single) in led.items() if single}
     yield _pauses(alone, topics.among(alone), lasts, is_up=is_up)
     if not is_up:
@@ -174,9 +223,9 @@ def _traffic(
         )
         return
     rows = known.snapshot.topics()
-    told = [rows[name] for name in led if name in rows]
-    written = [row for row in told if row.bytes_in_per_s]
-    read = [row for row in told if row.bytes_out_per_s]
+    known_rows = [rows[name] for name in led if name in rows]
+    written = [row for row in known_rows if row.bytes_in_per_s]
+    read = [row for row in known_rows if row.bytes_out_per_s]
     visible = frozenset(seen)
     for rows_here, word, what in ((written, "Written", "written"), (read, "Read", "read")):
         if rows_here:
@@ -214,7 +263,7 @@ def _groups(number: int, cluster_id: str, rights: Rights) -> Iterator[Consequenc
     count = detail.get("group_count", 0)
     if not count:
         return
-    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.GROUP)
+    names = rights.names(Operation.VIEW, cluster=cluster_id, kind=ResourceKind.GROUP)
     named = names.among(detail.get("groups", ()))[:NAMED]
     yield Consequence(
         mark="warn",
@@ -224,3 +273,15 @@ def _groups(number: int, cluster_id: str, rights: Rights) -> Iterator[Consequenc
         names=tuple(named),
         more=count - len(named),
     )
+
+
+KIND: Final = Kind(
+    name="order",
+    subject="broker",
+    plan=OrderPlan,
+    preview=_preview,
+    denied=_denied,
+    can_apply=lambda plan: not plan.refusal,
+    apply=_apply,
+    again=lambda _author, plan: link(f"{plan.verb}-broker", plan.cluster_id, plan.broker),
+)

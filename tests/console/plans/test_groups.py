@@ -35,9 +35,9 @@ from tests.console.group_stage import (
     after,
     cluster_at,
     make_topic,
-    seal_in,
     shown,
 )
+from tests.console.plan_pages import seal_in
 from tests.raw_groups import Coordinated, patiently
 from tests.suite.services import shared_home
 
@@ -85,7 +85,7 @@ def reading(stage: Stage) -> Iterator[Coordinated]:
 
 
 def applied(browser: Client, sealed: str, **fields: str) -> Any:
-    return browser.post("/group/plans/apply", {"plan": sealed, **fields})
+    return browser.post("/plans/apply", {"plan": sealed, **fields})
 
 
 def entries() -> list[audit.Entry]:
@@ -106,7 +106,7 @@ def test_what_is_previewed_for_an_empty_group_is_what_is_applied(
     assert stage.committed() == before
     assert rows == {place: (offset, wanted[place.partition]) for place, offset in before.items()}
     if mode == "current":
-        assert "Everything is as it would be already" in previewed.content.decode()
+        assert "Everything is already as it would be" in previewed.content.decode()
         return
     answer = applied(alice, seal_in(previewed))
     assert answer.status_code == 302, answer.content.decode()
@@ -191,7 +191,7 @@ def test_an_exported_plan_is_what_a_file_takes(stage: Stage, alice: Client) -> N
     stage.commit(4, 2)
     sealed = seal_in(stage.preview(alice, "latest"))
 
-    answer = alice.post("/group/plans/show", {"plan": sealed, "form": "csv"})
+    answer = alice.post("/plans/show", {"plan": sealed, "form": "csv"})
 
     assert answer.content.decode() == f"{stage.topic},0,10\n{stage.topic},1,5\n"
     assert answer["Content-Disposition"] == 'attachment; filename="plan.csv"'
@@ -238,7 +238,7 @@ def test_a_plan_is_refused_once_offsets_have_moved(stage: Stage, alice: Client, 
         previewed = alice.get(stage.path(page, topic=stage.topic))
     stage.commit(5)
 
-    answer = applied(alice, seal_in(previewed), name=stage.group)
+    answer = applied(alice, seal_in(previewed), typed=stage.group)
 
     shown_page = answer.content.decode()
     assert answer.status_code == 409
@@ -257,7 +257,7 @@ def test_a_plan_is_refused_once_the_group_has_members(stage: Stage, alice: Clien
     with closing(Coordinated(stage.bootstrap, stage.group)) as opened:
         patiently(lambda: opened.enter([stage.topic]))
 
-        answers = [applied(alice, sealed, name=stage.group) for sealed in (reset, deletion)]
+        answers = [applied(alice, sealed, typed=stage.group) for sealed in (reset, deletion)]
 
     for answer in answers:
         assert answer.status_code == 409
@@ -311,11 +311,11 @@ def test_a_group_is_deleted_once_its_name_is_typed(stage: Stage, alice: Client) 
     previewed: Any = alice.get(stage.path("delete"))
     sealed = seal_in(previewed)
 
-    mistyped = applied(alice, sealed, name="billin")
+    mistyped = applied(alice, sealed, typed="billin")
     assert mistyped.status_code == 400
     assert "is not the name of the group" in mistyped.content.decode()
     assert stage.committed()
-    assert applied(alice, sealed, name=stage.group).status_code == 302
+    assert applied(alice, sealed, typed=stage.group).status_code == 302
 
     assert stage.committed() == {}
     assert stage.group not in {group.name for group in Groups(stage.connection).summaries()}
@@ -386,7 +386,7 @@ def test_topics_that_a_user_may_not_view_are_left_out_and_not_named(
         assert f"--topic {stage.topic}" in page or answer is deletion
     assert named.status_code == 400
     assert "1 topic that you may not view" in named.content.decode()
-    assert applied(browser, seal_in(deletion), name=stage.group).status_code == 302
+    assert applied(browser, seal_in(deletion), typed=stage.group).status_code == 302
     assert stage.committed() == {}
     assert entries()[0].before[f"{secret} 0"] == "1"
 
