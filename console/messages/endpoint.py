@@ -20,7 +20,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
@@ -29,7 +29,7 @@ from console.events.arrivals import Arrivals, Asker, Receive, Refused, Scope, Se
 from console.events.endpoint import CUT_SECONDS
 from console.events.hub import Hub, NotServing, Owner, Stream, TooManyStreams
 from console.messages import files, streams
-from console.messages.jobs import Job, Means, Refusal, Run, Visitor
+from console.messages.jobs import Job, Means, Refusal, Visitor
 from console.messages.lines import done_line
 from console.messages.question import BadQuestion, Query
 from console.preferences import preferences_of
@@ -40,8 +40,6 @@ from gateway.access.record_reader import RecordReader
 from gateway.addresses import client_address
 from gateway.kafka.readers.admission import Admission, admit
 from gateway.kafka.readers.pipe import Pipe, Stopped
-
-T = TypeVar("T")
 
 log: Final = logging.getLogger(__name__)
 STREAM: Final = "/messages/stream"
@@ -146,8 +144,8 @@ class Endpoint:
     async def _serve(
         self, stream: Stream, job: Job, admission: Admission, receive: Receive, send: Send
     ) -> None:
-        run = Run(admission=admission, pipe=Pipe(), in_thread=self._in_thread)
-        pipe, work = run.pipe, asyncio.ensure_future(_work(job, run))
+        pipe = Pipe()
+        work = asyncio.ensure_future(self._work(job, admission, pipe))
         watchers = [
             asyncio.create_task(_stop_when_left(pipe, receive)),
             asyncio.create_task(_stop_when_ended(pipe, stream)),
@@ -163,8 +161,24 @@ class Endpoint:
             # It notices within the tick of its reader; only then is its place free.
             await asyncio.wait([work], timeout=LAST_SECONDS)
 
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+    async def _work(self, job: Job, admission: Admission, pipe: Pipe) -> Refusal | None:
+        """Do a job; its output ends with it."""
+        loop = asyncio.get_running_loop()
+        try:
+            follow = await loop.run_in_executor(self._threads, job.work, admission, pipe)
+            if follow is not None:
+                await follow()
+        except Refusal as refusal:
+            return refusal
+        except Stopped:
+            return None
+        except Exception:
+            # An unexpected error must not look like an end: report it to the browser, and log it.
+            log.exception("messages.job_failed topic=%r", job.topic)
+            pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
+        finally:
+            pipe.finish()
+        return None
 
     async def _forward(
         self, job: Job, pipe: Pipe, work: "asyncio.Future[Refusal | None]", send: Send
@@ -187,23 +201,6 @@ class Endpoint:
 def _reader_of(owner: Owner, cluster_id: str) -> RecordReader[Refused]:
     caller = Caller(kind=CallerKind.SESSION, name=str(owner.user_id), rights=owner.rights)
     return RecordReader(caller=caller, cluster_id=cluster_id, error=partial(Refused, 403))
-
-
-async def _work(job: Job, run: Run) -> Refusal | None:
-    """Do a job; its output ends with it."""
-    try:
-        await job.work(run)
-    except Refusal as refusal:
-        return refusal
-    except Stopped:
-        return None
-    except Exception:
-        # An unexpected error must not look like an end: report it to the browser, and log it.
-        log.exception("messages.job_failed topic=%r", job.topic)
-        run.pipe.put_last(done_line("failed", "the web server failed; its log says why", None))
-    finally:
-        run.pipe.finish()
-    return None
 
 
 async def _stop_when_left(pipe: Pipe, receive: Receive) -> None:

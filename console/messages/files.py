@@ -13,7 +13,7 @@ from django.db import connections
 from console.messages.browse import send_page
 from console.messages.export import FILES, MAX_NOTES, NOTED, FileForm, Rows, forms_of
 from console.messages.filter_language import Filter, filter_of
-from console.messages.jobs import Job, Means, Refusal, Run, Visitor, in_one_thread
+from console.messages.jobs import Job, Means, Refusal, Visitor
 from console.messages.lines import Forms
 from console.messages.opening import Order
 from console.messages.question import (
@@ -29,9 +29,10 @@ from console.messages.question import (
 from console.messages.search import send_hits
 from gateway.access import audit, selectors
 from gateway.kafka.errors import KafkaFailure, Kind
+from gateway.kafka.readers.admission import Admission
 from gateway.kafka.readers.hits import MOST_SHOWN_BYTES
 from gateway.kafka.readers.pages import Bounds
-from gateway.kafka.readers.pipe import Stopped
+from gateway.kafka.readers.pipe import Pipe, Stopped
 from gateway.kafka.values import Record, Span
 
 BYTES: Final = b"application/octet-stream"
@@ -55,7 +56,7 @@ def export(means: Means, query: Query, zone: tzinfo, visitor: Visitor) -> Job:
         cluster=question.cluster,
         topic=question.topic,
         content_type=FILES[form].content_type,
-        work=in_one_thread(partial(_export, means, question, wanted, rows, visitor)),
+        work=partial(_export, means, question, wanted, rows, visitor),
         headers=(_attachment(f"{question.topic}.{form.value}"),),
     )
 
@@ -66,7 +67,8 @@ def _export(
     wanted: Filter | None,
     rows: Rows,
     visitor: Visitor,
-    run: Run,
+    admission: Admission,
+    pipe: Pipe,
 ) -> None:
     kind, notes = FILES[rows.form], deque[Mapping[str, Any]](maxlen=MAX_NOTES)
 
@@ -75,10 +77,10 @@ def _export(
         if note["type"] in NOTED:
             notes.append(note)
 
-    order = means.order(run, question, hears=hear)
+    order = means.order(admission, question, pipe, hears=hear)
     _record_in_audit("records.exported", visitor, question, form=rows.form.value)
     if kind.first:
-        run.pipe.put(kind.first)
+        pipe.put(kind.first)
     try:
         _send(means, order, wanted, rows)
     except KafkaFailure as failed:
@@ -86,7 +88,7 @@ def _export(
     except Stopped as stopped:
         notes.append({"type": "done", "verdict": "stopped", "sentence": f"stopped: {stopped}"})
     for note in notes:
-        run.pipe.put_last(kind.last(note))
+        pipe.put_last(kind.last(note))
 
 
 def _send(means: Means, order: Order, wanted: Filter | None, rows: Rows) -> None:
@@ -110,16 +112,16 @@ def part(means: Means, query: Query, _zone: tzinfo, visitor: Visitor) -> Job:
         cluster=wanted.cluster,
         topic=wanted.topic,
         content_type=BYTES,
-        work=in_one_thread(partial(_part, means, wanted, visitor)),
+        work=partial(_part, means, wanted, visitor),
         headers=(_attachment(f"{wanted.topic}-{wanted.partition}-{wanted.offset}-{kind}.bin"),),
     )
 
 
-def _part(means: Means, wanted: Part, visitor: Visitor, run: Run) -> None:
+def _part(means: Means, wanted: Part, visitor: Visitor, admission: Admission, pipe: Pipe) -> None:
     question = Question(
         cluster=wanted.cluster, topic=wanted.topic, partitions=(wanted.partition,), limit=1
     )
-    order = means.order(run, question)
+    order = means.order(admission, question, pipe)
     for reason in order.places.dark.values():
         raise Refusal(503, reason, "start the broker, and try again")
     place = f"{wanted.partition}:{wanted.offset}"
@@ -131,7 +133,7 @@ def _part(means: Means, wanted: Part, visitor: Visitor, run: Run) -> None:
         raise Refusal(status, failed.message, failed.next_step) from None
     view = memoryview(content)
     for start in range(0, len(view), PIECE_BYTES):
-        run.pipe.put(bytes(view[start : start + PIECE_BYTES]))
+        pipe.put(bytes(view[start : start + PIECE_BYTES]))
 
 
 def _content(order: Order, wanted: Part) -> bytes:

@@ -4,8 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from django.conf import settings
 
@@ -22,8 +21,6 @@ from gateway.kafka.readers.hits import Ask
 from gateway.kafka.readers.pipe import Pipe
 from gateway.kafka.readers.ranges import Source
 from gateway.kafka.readers.slots import Slots
-
-T = TypeVar("T")
 
 FIND_TOPIC: Final = "open the list of topics, and choose one"
 
@@ -46,42 +43,19 @@ class Visitor:
     address: str
 
 
-class InThread(Protocol):
-    """Runs a function in one of the threads of the streams."""
-
-    def __call__(self, function: Callable[[], T]) -> Awaitable[T]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One admitted request: where its answer goes, and the threads that it may use."""
-
-    admission: Admission
-    pipe: Pipe
-    in_thread: InThread
-
-
-Work = Callable[[Run], Awaitable[None]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One parsed request. `work` may raise Refusal before its first piece."""
+    """One parsed request.
+
+    `work` runs in a thread, and may raise Refusal before its first piece. What it returns runs on
+    the event loop until the stream ends.
+    """
 
     cluster: str
     topic: str
     content_type: bytes
-    work: Work
+    work: Callable[[Admission, Pipe], Callable[[], Awaitable[None]] | None]
     headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-def in_one_thread(function: Callable[[Run], None]) -> Work:
-    """Return work that is done in a thread from beginning to end."""
-
-    async def work(run: Run) -> None:
-        await run.in_thread(partial(function, run))
-
-    return work
 
 
 class AskBroker:
@@ -117,7 +91,12 @@ class Means:
     slots: Slots = field(default_factory=Slots)
 
     def order(
-        self, run: Run, question: Question, *, hears: Callable[[bytes], None] | None = None
+        self,
+        admission: Admission,
+        question: Question,
+        pipe: Pipe,
+        *,
+        hears: Callable[[bytes], None] | None = None,
     ) -> Order:
         """Locate the records. Raises Refusal if they do not exist."""
         try:
@@ -127,10 +106,10 @@ class Means:
         except BadQuestion as bad:
             raise Refusal(400, bad.message, bad.next_step) from None
         return Order(
-            admission=run.admission,
+            admission=admission,
             question=question,
             places=places,
-            source=self.source_of(run.admission, places),
-            pipe=run.pipe,
+            source=self.source_of(admission, places),
+            pipe=pipe,
             hears=hears,
         )

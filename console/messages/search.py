@@ -14,7 +14,6 @@ from gateway.kafka.readers.hits import (
     BUSY,
     SHOWN_BYTES,
     Ask,
-    Events,
     Search,
     SearchPartition,
     Sizes,
@@ -52,13 +51,15 @@ def send_hits(
             is_newest=order.question.mode is Mode.NEWEST,
             shown_bytes=shown_bytes,
         ),
-        Output(pipe=order.pipe, write=write, report=partial(order.report, is_search=True)),
-        ask=ask,
-        slots=slots,
-        events=Events(
+        Output(
+            pipe=order.pipe,
+            write=write,
+            report=partial(order.report, is_search=True),
             failed=lambda one, failed: order.send(_failure(one, failed)),
             lost=lambda one, *gap: order.send(gap_line(one.index, *gap)),
         ),
+        ask=ask,
+        slots=slots,
         clock=clock,
     )
     send_start(order, ranges, plan=_plan(order, search), filter_text=wanted.text)

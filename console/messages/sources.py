@@ -3,9 +3,9 @@
 Uncommitted records are read too: a person who looks for a record wants to see it.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from console.messages.places import Places
@@ -42,33 +42,25 @@ def source_of(admission: Admission, places: Places) -> KafkaSource:
     return KafkaSource(admission, connection_of(places), places.topic)
 
 
-@dataclass(slots=True)
-class Lent:
-    """An engine, and how many tails have it."""
-
-    readers: Readers
-    tails: int = 0
-
-
 class Engines:
     """Lends the engine of a cluster to its tails, from the first one to the last."""
 
     def __init__(self) -> None:
         # By bootstrap addresses: after brokers have moved, new tails need the new ones.
-        self._lent: dict[str, Lent] = {}
+        self._engines: dict[str, Readers] = {}
+        self._tails: Counter[str] = Counter()
 
     @asynccontextmanager
     async def of(self, places: Places) -> AsyncIterator[Readers]:
         """Lend an engine during the block, on the event loop."""
         key = places.bootstrap
-        if key not in self._lent:
-            self._lent[key] = Lent(Readers(connection_of(places), LIMITS))
-        lent = self._lent[key]
-        lent.tails += 1
+        if key not in self._engines:
+            self._engines[key] = Readers(connection_of(places), LIMITS)
+        self._tails[key] += 1
         try:
-            yield lent.readers
+            yield self._engines[key]
         finally:
-            lent.tails -= 1
-            if not lent.tails:
-                del self._lent[key]
-                await lent.readers.close()
+            self._tails[key] -= 1
+            if not self._tails[key]:
+                del self._tails[key]
+                await self._engines.pop(key).close()

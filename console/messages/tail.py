@@ -4,9 +4,9 @@ The engine that all readers of a cluster share fetches them. If the log has dele
 meanwhile, the stream reports which, and continues after them.
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from brokers.protocol.records.reader import Record as Found
@@ -25,7 +25,6 @@ from gateway.kafka.readers.values import End, Gap, GapReason, News, content_size
 from gateway.kafka.values import Place, Position, PositionKind, Record
 
 Write = Callable[[Record], bytes]
-InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 # Formatted at a time, in a thread.
 PIECE_RECORDS: Final = 500
 PIECE_BYTES: Final = 256 * 1024
@@ -78,17 +77,17 @@ class Tail:
         send_start(order, ranges, plan=plan, filter_text=text)
         send_lost(order, ranges)
 
-    async def follow(self, topic: str, readers: Readers, in_thread: InThread) -> None:
+    async def follow(self, topic: str, readers: Readers) -> None:
         """Send records until the stream is stopped, or no partition can be read."""
         try:
             if self._next:
-                await self._follow(topic, readers, in_thread)
+                await self._follow(topic, readers)
             done = self._done("failed", "no partition of the topic can be read")
             await self._pipe.send(done)
         except Stopped as stopped:
             self._pipe.put_last(self._done("stopped", f"stopped: {stopped}"))
 
-    async def _follow(self, topic: str, readers: Readers, in_thread: InThread) -> None:
+    async def _follow(self, topic: str, readers: Readers) -> None:
         starts = {
             Place(topic=topic, partition=index): Position(kind=PositionKind.OFFSET, value=offset)
             for index, offset in self._next.items()
@@ -102,8 +101,7 @@ class Tail:
                 )
                 if not news:
                     readers.require_answers(AWAY_SECONDS)
-                written = partial(self._written, news)
-                if piece := await in_thread(written) if news else written():
+                if piece := await asyncio.to_thread(self._written, news):
                     await self._pipe.send(piece)
                 # Only now, so that a stream that ends here resumes with these.
                 self._next = {place.partition: at for place, at in reading.positions.items()}

@@ -121,16 +121,6 @@ class Wanted:
     shown_bytes: int = SHOWN_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
-    """Receives what a search finds out beside hits, from several threads."""
-
-    # A partition could not be searched.
-    failed: Callable[[SearchPartition, InspectionFailed], None]
-    # Offsets [from, to) of a partition cannot be read, with the reason.
-    lost: Callable[[SearchPartition, int, int, str], None]
-
-
 class Questions:
     """Asks brokers to search, for one search; `stop` ends all that are being answered."""
 
@@ -216,7 +206,6 @@ class Search:
         *,
         ask: Ask,
         slots: Slots,
-        events: Events,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         admission.require([wanted.topic])
@@ -225,7 +214,6 @@ class Search:
         self._output = output
         self._pipe = output.pipe
         self._slots = slots
-        self._events = events
         # Guards the progress and the number of hits, which the threads share.
         self._lock = threading.Lock()
         rows = [
@@ -309,7 +297,7 @@ class Search:
                 except InspectionFailed as failed:
                     self._questions.check()
                     partition.is_failed = True
-                    self._events.failed(partition, failed)
+                    self._output.failed(partition, failed)
 
     def _search_partition(self, partition: SearchPartition) -> None:
         """Take one turn with a partition."""
@@ -422,7 +410,7 @@ class Search:
         for kind in ("damaged", "removed"):
             for first, next_offset in line[kind]:
                 partition.lost += next_offset - first
-                self._events.lost(partition, first, next_offset, LOST[kind])
+                self._output.lost(partition, first, next_offset, LOST[kind])
         verdict, reached = line["verdict"], int(line["next_offset"])
         if verdict in STOPPED:
             partition.stopped = STOPPED[verdict]

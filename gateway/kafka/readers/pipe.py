@@ -133,8 +133,13 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The destination of a read: records are formatted by `write` and go into the pipe."""
+    """The destination of a read: records are formatted by `write` and go into the pipe.
+
+    A search reports from several threads, also partitions that failed, and lost offsets.
+    """
 
     pipe: Pipe
     write: Callable[..., bytes]
     report: Callable[[Progress], None]
+    failed: Callable[..., None] = lambda _partition, _error: None
+    lost: Callable[..., None] = lambda _partition, _first, _behind, _reason: None

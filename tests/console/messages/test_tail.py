@@ -71,10 +71,6 @@ class Script:
         self.is_closed = True
 
 
-async def in_thread(function: Callable[[], bytes]) -> bytes:
-    return await asyncio.to_thread(function)
-
-
 async def followed(
     steps: Sequence[Sequence[News]],
     pipe: Pipe,
@@ -96,7 +92,7 @@ async def followed(
     )
     tail = Tail(ADMITTED, pipe, wanted=filter_of(wanted, zone=UTC, now=NOW), write=FORMS.line)
     await asyncio.to_thread(tail.begin, order)
-    await tail.follow("orders", script, in_thread)
+    await tail.follow("orders", script)
     return script
 
 
