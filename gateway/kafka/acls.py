@@ -3,7 +3,6 @@
 Kinds and operations are Kafka's words. A cluster without security answers SECURITY_DISABLED.
 """
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,10 +17,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from brokers.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
-from gateway.kafka.errors import failure
-from gateway.kafka.wire import DESCRIBE_ACLS, ask, refused, text
+from gateway.kafka.errors import broker_failure, failure
+from gateway.kafka.requests import ask
 
 # Kafka's resource types as far as the client library supports them.
 RESOURCES: Final = {
@@ -31,6 +31,9 @@ RESOURCES: Final = {
     "CLUSTER": ResourceType.BROKER,
     "TRANSACTIONAL_ID": ResourceType.TRANSACTIONAL_ID,
 }
+# The protocol's numbers: the shortest filter is of topics without a name.
+TOPICS: Final = 2
+ANYTHING: Final = 1
 RESOURCE_NAMES: Final[dict[Enum, str]] = {kind: name for name, kind in RESOURCES.items()}
 
 
@@ -71,18 +74,17 @@ class Acls:
 
     def _require_rules(self) -> None:
         """Raise if the brokers store no rules; the library would take that for an empty list."""
-        nothing = text(None)
-        topics, literal, anything = (
-            struct.pack(">b", 2),
-            struct.pack(">b", 3),
-            struct.pack(">bb", 1, 1),
+        request = DescribeAclsRequest(
+            resource_type_filter=TOPICS,
+            resource_name_filter="",
+            principal_filter=None,
+            host_filter=None,
+            operation=ANYTHING,
+            permission_type=ANYTHING,
         )
-        body = topics + text("") + literal + nothing + nothing + anything
-        answer = ask(self._connection, DESCRIBE_ACLS, 1, body, "access rules")
-        answer.number("i")
-        code, words = answer.number("h"), answer.text()
-        if code:
-            raise refused(code, words, "access rules")
+        answer = ask(self._connection, request, DescribeAclsResponse, "access rules", version=1)
+        if answer.error_code:
+            raise broker_failure(answer.error_code, "access rules", answer.error_message)
 
     def create(self, rules: Sequence[AclRule]) -> None:
         """Create rules; raise the first failure."""

@@ -23,7 +23,6 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewPartitions
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
-from gateway.kafka import default_configs
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline
@@ -191,6 +190,8 @@ class Admin:
     def configs(self, kind: ResourceKind, name: str) -> list[Config]:
         """Return every config of a resource, by key; those set for all brokers for no name."""
         if kind is ResourceKind.BROKER and not name:
+            from gateway.kafka import default_configs  # noqa: PLC0415 - loads the codec
+
             return default_configs.described(self._connection)
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
@@ -239,6 +240,8 @@ class Admin:
     ) -> None:
         """Change some configs and keep the others; an empty name means all brokers."""
         if kind is ResourceKind.BROKER and not name:
+            from gateway.kafka import default_configs  # noqa: PLC0415 - loads the codec
+
             default_configs.alter(self._connection, edits, is_dry_run=is_dry_run)
             return
         if kind is ResourceKind.BROKER:

@@ -121,6 +121,11 @@ class Reach:
         return failure(name, self._bootstrap, words)
 
 
+def address_of(host: str, port: int) -> str:
+    """Return the address of a broker as `bootstrap` has it; IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Polled(Protocol):
     def poll(self, timeout: float = ...) -> object: ...
 

@@ -1,26 +1,20 @@
 """Reads and changes configs of all brokers at once, which Kafka stores under an empty broker name.
 
-The client library accepts no empty name, so the requests are encoded here.
+librdkafka accepts no empty name, so the requests are sent without it.
 """
 
-import struct
 from collections.abc import Sequence
 from typing import Final
 
+from brokers.protocol.messages import describe_configs as describing
+from brokers.protocol.messages import incremental_alter_configs as altering
 from gateway.kafka.connection import Connection
+from gateway.kafka.errors import broker_failure
+from gateway.kafka.requests import ask
 from gateway.kafka.values import Config, ConfigEdit, ConfigSynonym, EditKind
-from gateway.kafka.wire import (
-    DESCRIBE_CONFIGS,
-    INCREMENTAL_ALTER_CONFIGS,
-    Reader,
-    ask,
-    refused,
-    text,
-)
 
 BROKER: Final = 4
 ALL_BROKERS: Final = ""
-NO_KEYS: Final = -1  # of a request: all keys
 OPERATIONS: Final = {
     EditKind.SET: 0,
     EditKind.DELETE: 1,
@@ -34,56 +28,48 @@ SOURCE: Final = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 
 def described(connection: Connection) -> list[Config]:
     """Return what is set for all brokers, by key."""
-    resource = struct.pack(">b", BROKER) + text(ALL_BROKERS) + struct.pack(">i", NO_KEYS)
-    body = struct.pack(">i", 1) + resource + struct.pack(">?", False)
-    answer = ask(connection, DESCRIBE_CONFIGS, 1, body, VALUE)
-    answer.number("i")
+    resource = describing.DescribeConfigsResource(
+        resource_type=BROKER, resource_name=ALL_BROKERS, configuration_keys=None
+    )
+    request = describing.DescribeConfigsRequest(resources=[resource])
+    answer = ask(connection, request, describing.DescribeConfigsResponse, VALUE, version=1)
     found = []
-    for _ in range(answer.count()):
-        code, words = answer.number("h"), answer.text()
-        answer.number("b")
-        answer.text()
-        if code:
-            raise refused(code, words, VALUE)
-        found += [_described(answer) for _ in range(answer.count())]
+    for result in answer.results:
+        if result.error_code:
+            raise broker_failure(result.error_code, VALUE, result.error_message)
+        found += [_config(each) for each in result.configs]
     return sorted(found, key=lambda config: config.key)
 
 
-def _described(answer: Reader) -> Config:
-    key, value = answer.text(), answer.nullable_text()
-    is_read_only = bool(answer.number("b"))
-    answer.number("b")  # its source, which is known
-    is_sensitive = bool(answer.number("b"))
-    for _ in range(answer.count()):
-        answer.text()
-        answer.text()
-        answer.number("b")
+def _config(found: describing.DescribeConfigsResourceResult) -> Config:
     return Config(
-        key=key,
-        value=value,
+        key=found.name,
+        value=found.value,
         source=SOURCE,
         is_default=False,
-        is_read_only=is_read_only,
-        is_sensitive=is_sensitive,
-        synonyms=(ConfigSynonym(key=key, value=value, source=SOURCE),),
+        is_read_only=found.read_only,
+        is_sensitive=found.is_sensitive,
+        synonyms=(ConfigSynonym(key=found.name, value=found.value, source=SOURCE),),
     )
 
 
 def alter(connection: Connection, edits: Sequence[ConfigEdit], *, is_dry_run: bool) -> None:
     """Change some configs and keep the others: all of them, or none."""
-    entries = b"".join(
-        text(edit.key)
-        + struct.pack(">b", OPERATIONS[edit.kind])
-        + text(None if edit.kind is EditKind.DELETE else edit.value)
+    configs = [
+        altering.AlterableConfig(
+            name=edit.key,
+            config_operation=OPERATIONS[edit.kind],
+            value=None if edit.kind is EditKind.DELETE else edit.value,
+        )
         for edit in edits
+    ]
+    resource = altering.AlterConfigsResource(
+        resource_type=BROKER, resource_name=ALL_BROKERS, configs=configs
     )
-    resource = struct.pack(">b", BROKER) + text(ALL_BROKERS) + struct.pack(">i", len(edits))
-    body = struct.pack(">i", 1) + resource + entries + struct.pack(">?", is_dry_run)
-    answer = ask(connection, INCREMENTAL_ALTER_CONFIGS, 0, body, VALUE)
-    answer.number("i")
-    for _ in range(answer.number("i")):
-        code, words = answer.number("h"), answer.text()
-        answer.number("b")
-        answer.text()
-        if code:
-            raise refused(code, words, VALUE)
+    request = altering.IncrementalAlterConfigsRequest(
+        resources=[resource], validate_only=is_dry_run
+    )
+    answer = ask(connection, request, altering.IncrementalAlterConfigsResponse, VALUE, version=0)
+    for result in answer.responses:
+        if result.error_code:
+            raise broker_failure(result.error_code, VALUE, result.error_message)

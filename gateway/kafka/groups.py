@@ -26,7 +26,6 @@ from confluent_kafka.admin import (
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
-from gateway.kafka.group_overview import overview, refined
 from gateway.kafka.offset_deletion import delete_offsets
 from gateway.kafka.offset_listing import committed_offsets
 from gateway.kafka.values import (
@@ -130,6 +129,8 @@ class Groups:
 
     def overview(self, wanted: Sequence[GroupSummary], brokers: Iterable[Broker]) -> list[Group]:
         """Return the existing ones of these groups, in the given order; most without members."""
+        from gateway.kafka.group_overview import overview  # noqa: PLC0415 - loads the codec
+
         found = overview(self._connection, brokers, wanted)
         missing = [summary.name for summary in wanted if summary.name not in found]
         found |= self.find(missing)
@@ -140,6 +141,8 @@ class Groups:
         if group.type is GroupType.CONSUMER:
             for broker in brokers:
                 if broker.id == group.coordinator:
+                    from gateway.kafka.group_overview import refined  # noqa: PLC0415 - as above
+
                     return refined(self._connection, broker, group)
         return group
 

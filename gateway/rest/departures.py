@@ -6,7 +6,6 @@ worker is gone if nothing listens on its own socket: one that is only slow keeps
 
 import asyncio
 import logging
-import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -92,8 +91,8 @@ class Departures:
             try:
                 leave = partial(departure.leave, self._connection(), group, member)
                 await asyncio.to_thread(leave)
-            except (KafkaFailure, ApiError, struct.error) as failed:
-                if isinstance(failed, ApiError) or getattr(failed, "name", "") in PASSING:
+            except (KafkaFailure, ApiError) as failed:
+                if isinstance(failed, ApiError) or failed.name in PASSING:
                     return members[place:]
                 log.warning("departures.refused worker=%s group=%s error=%s", name, group, failed)
             else:

@@ -183,9 +183,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     # Kafka Connect's REST is asked over HTTP.
     "cli.connect_client": ("cli.home brokers.supervisor brokers.http", "click ssl"),
     "gateway.moments": ("brokers.quantities", ""),
-    # Its answers come as futures; what the library has no call for, it asks by itself. Topics are
-    # read by expressions of strangers, too.
-    "gateway.kafka": ("", "confluent_kafka concurrent socket re2"),
+    # Its answers come as futures; what the library has no call for, it asks by itself, in the
+    # brokers' codec. Topics are read by expressions of strangers, too.
+    "gateway.kafka": ("brokers.protocol", "confluent_kafka concurrent socket re2"),
     # Deliveries and records come in threads of the library, and go to an event loop.
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Lends clients to threads.

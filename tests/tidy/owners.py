@@ -57,6 +57,12 @@ JOBS = (
         imports=frozenset({"h11", "http.client", "http.server", "urllib.request"}),
         except_in=(("connectors.sdk.exchanges", "ask servers that a guard allows"),),
     ),
+    Job(
+        does="send requests for which librdkafka has no call",
+        owner="gateway.kafka.requests",
+        calls=frozenset({"brokers.protocol.codec.codec"}),
+        except_in=(("brokers", "serve requests, and store records in the same encoding"),),
+    ),
 )
 
 

@@ -1,18 +1,23 @@
-"""What a list shows of many groups, in few questions, against what the library says of each."""
+"""Descriptions of many groups in few requests, compared with those of the library."""
 
-import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.kafka import group_overview, wire
+from brokers.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+)
+from brokers.protocol.schema import Message
+from gateway.kafka import group_overview, requests
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.groups import Groups
-from gateway.kafka.values import Group, GroupState
-from gateway.kafka.wire import Reader
+from gateway.kafka.values import Group, GroupState, GroupType
 from tests.fakes.broker_thread import broker_beside
 from tests.fakes.group_service import GroupService, MadeUpGroup, MadeUpMember, served
 
@@ -51,7 +56,7 @@ def by_library(connection: Connection) -> list[Group]:
     return [replace(group, members=()) for group in asking.find(names).values()]
 
 
-def test_the_list_says_what_the_library_says_of_each(
+def test_list_equals_the_descriptions_of_the_library(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = by_library(connection)
@@ -71,23 +76,23 @@ def test_the_list_says_what_the_library_says_of_each(
     assert [replace(group, is_mixed=False) for group in found] == wanted
 
 
-def test_a_question_is_about_a_hundred_groups(
+def test_one_request_describes_a_hundred_groups(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    asked: list[int | None] = []
 
-    def counted(connection: Connection, api: int, *others: Any, max_bytes: int) -> Reader:
-        asked.append(api)
-        return wire.ask(connection, api, *others, max_bytes=max_bytes)
+    def counted(connection: Connection, request: Message, *others: Any, **limits: Any) -> Any:
+        asked.append(request.KEY)
+        return requests.ask(connection, request, *others, **limits)
 
     monkeypatch.setattr(group_overview, "ask", counted)
 
     shown(connection)
 
-    assert sorted(asked) == [15] * 3 + [16] + [69] * 3
+    assert Counter(asked) == {15: 3, 16: 1, 69: 3}
 
 
-def test_what_cannot_be_found_out_is_asked_of_the_library(
+def test_groups_of_failed_requests_are_described_by_the_library(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = by_library(connection)
@@ -98,7 +103,7 @@ def test_what_cannot_be_found_out_is_asked_of_the_library(
     assert [replace(group, members=()) for group in found] == wanted
 
 
-def test_brokers_that_ask_for_a_login_are_asked_by_the_library(connection: Connection) -> None:
+def test_brokers_with_a_login_are_left_to_the_library(connection: Connection) -> None:
     secured = replace(connection, properties={"security.protocol": "SASL_PLAINTEXT"})
 
     found = group_overview.overview(
@@ -109,32 +114,7 @@ def test_brokers_that_ask_for_a_login_are_asked_by_the_library(connection: Conne
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        struct.pack(">iihh", 0, 2**31 - 1, 0, 32_000),
-        struct.pack(">ii", 0, 1) + b"\0\0\0\5ab",
-    ],
-)
-def test_an_answer_that_lies_about_its_lengths_is_none(data: bytes) -> None:
-    with pytest.raises(struct.error):
-        group_overview._classic(Reader(data))  # noqa: SLF001 - what reads bytes from outside
-    with pytest.raises(struct.error):
-        group_overview._consumers(Reader(b"\0\0\0\0\0\xff\xff\xff\xff\xff\x01" + data))  # noqa: SLF001
-
-
-def consumers(state: str, kinds: list[int]) -> bytes:
-    """Return an answer about one group of the consumer protocol, as Kafka writes it."""
-    member = b"\2m\0\0" + bytes(4) + b"\2c\2h" + b"\1\0" + 2 * b"\1\0"
-    members = b"".join(member + struct.pack(">b", kind) + b"\0" for kind in kinds)
-    words = wire.compact("g") + wire.compact(state)
-    group = b"\0\0\0" + words + bytes(8) + wire.compact("uniform")
-    ended = bytes(4) + b"\0"
-    return b"\0" + bytes(4) + b"\2" + group + wire.varint(len(kinds) + 1) + members + ended
-
-
-@pytest.mark.parametrize(
-    ("state", "kinds", "told"),
+    ("state", "kinds", "expected"),
     [
         ("Stable", [1, 1], (GroupState.STABLE, False)),
         ("Assigning", [1, 0], (GroupState.ASSIGNING, True)),
@@ -142,15 +122,25 @@ def consumers(state: str, kinds: list[int]) -> bytes:
         ("OfTomorrow", [], (None, False)),
     ],
 )
-def test_states_and_protocols_that_the_library_does_not_tell_are_read(
-    state: str, kinds: list[int], told: tuple[GroupState | None, bool]
+def test_states_and_protocols_that_the_library_does_not_know_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    kinds: list[int],
+    expected: tuple[GroupState | None, bool],
 ) -> None:
-    [found] = group_overview._consumers(Reader(consumers(state, kinds))).values()  # noqa: SLF001
+    group = DescribedGroup(
+        group_id="g", group_state=state, members=[Member(member_type=kind) for kind in kinds]
+    )
+    answer = ConsumerGroupDescribeResponse(groups=[group])
+    monkeypatch.setattr(group_overview, "ask", lambda *_, **__: answer)
 
-    assert (found.state, found.is_mixed) == told
+    describe = group_overview.DESCRIBES[GroupType.CONSUMER]
+    [found] = describe(Connection(bootstrap="127.0.0.1:1"), ["g"]).values()
+
+    assert (found.state, found.is_mixed) == expected
 
 
-def test_one_group_is_told_with_its_state(connection: Connection) -> None:
+def test_one_group_is_refined_with_its_exact_state(connection: Connection) -> None:
     asking, brokers = Groups(connection), Admin(connection).cluster().brokers
     [mixed, consumer, classic] = asking.describe(["mixed", "consumer-1-ä", "classic-1"])
 
