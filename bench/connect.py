@@ -19,7 +19,7 @@ from bench.measure import Cell, Table
 from bench.processes import Process, family
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic
 
 BROKERS: Final = 3
@@ -107,7 +107,7 @@ def latencies(home: BenchHome) -> list[float]:
     Admin(connection).create([NewTopic(name=TOPIC, partitions=1)])
     make_sink(home)
     file = home.folder / "files" / FILE
-    producer = Producer(connection, TOPIC)
+    producer = TopicWriter(connection, TOPIC)
     # The first one waits for processes to start.
     arrival(producer, file, BEGIN_SECONDS)
     took = []
@@ -117,7 +117,7 @@ def latencies(home: BenchHome) -> list[float]:
     return took
 
 
-def arrival(producer: Producer, file: Path, patience: float) -> float:
+def arrival(producer: TopicWriter, file: Path, patience: float) -> float:
     """Send a record; return after how many seconds it is in the file."""
     before, began = size_of(file), time.perf_counter()
     producer.send(NewRecord(value=b"x"))

@@ -18,12 +18,13 @@ from cli.bootstrap import reaches_cluster
 from cli.demo_scenes import AUDIENCES, SCENES, Audience, Habit, Scene
 from cli.output import say
 from gateway.kafka.admin import Admin
+from gateway.kafka.clients import SLOW_MEMBER_READS
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind, failure
-from gateway.kafka.group_reader import GroupReader
 from gateway.kafka.groups import Groups
-from gateway.kafka.producer import Producer
-from gateway.kafka.values import GroupState, NewTopic
+from gateway.kafka.member import Member, Reset, Subscription
+from gateway.kafka.producer import TopicWriter
+from gateway.kafka.values import GroupState, NewTopic, Position, PositionKind
 
 TICK_S: Final = 0.2
 COMMIT_S: Final = 1.0
@@ -55,7 +56,7 @@ class Writer:
         self._scene = scene
         self._chance = chance
         self._share = Share(scene.rate)
-        self._producer = Producer(replace(connection, client_id=scene.writer), scene.topic)
+        self._producer = TopicWriter(replace(connection, client_id=scene.writer), scene.topic)
         self.written = 0
 
     def turn(self, at_s: float, passed_s: float) -> None:
@@ -72,45 +73,70 @@ class Reading:
 
     def __init__(self, connection: Connection, audience: Audience) -> None:
         self._audience = audience
-        self._members: list[tuple[GroupReader, Share]] = []
+        self._members: list[tuple[Member, Share]] = []
         name = audience.group.rpartition(".")[2]
         for number in range(audience.members):
             own = replace(connection, client_id=f"{name}-{number + 1}")
-            reader = GroupReader(own, audience.group, audience.topics)
-            self._members.append((reader, Share(audience.rate)))
+            member = Member(
+                own,
+                audience.group,
+                reset=Reset.EARLIEST,
+                commits_itself=False,
+                reads=SLOW_MEMBER_READS,
+            )
+            member.subscribe(Subscription(topics=tuple(audience.topics)))
+            self._members.append((member, Share(audience.rate)))
         self._committed_s = 0.0
         self._turned_s = 0.0
         self.read = 0
 
     def turn(self, at_s: float, passed_s: float) -> None:
-        for reader, share in self._members:
+        for member, share in self._members:
             # A poll without records would not keep the membership.
-            self.read += len(reader.read(max(1, share.due(at_s, passed_s))))
+            records = member.read(max(1, share.due(at_s, passed_s)))
+            member.delivered(records)
+            self.read += len(records)
         if at_s - self._committed_s >= COMMIT_S:
             self._committed_s = at_s
             self._commit(at_s)
 
     def close(self) -> None:
-        for reader, _ in self._members:
-            reader.close()
+        for member, _ in self._members:
+            member.close()
         self._members.clear()
 
     def _commit(self, at_s: float) -> None:
         is_turn = at_s - self._turned_s >= self._audience.turn_s
         match self._audience.habit:
             case Habit.STICKS:
-                self._each(GroupReader.commit_start)
+                self._each(commit_start)
             case Habit.LEAVES if is_turn:
                 self.close()
             case Habit.REWINDS if is_turn:
                 self._turned_s = at_s
-                self._each(GroupReader.rewind)
+                self._each(rewind)
             case _:
-                self._each(GroupReader.commit)
+                self._each(commit)
 
-    def _each(self, act: Callable[[GroupReader], None]) -> None:
-        for reader, _ in self._members:
-            act(reader)
+    def _each(self, act: Callable[[Member], None]) -> None:
+        for member, _ in self._members:
+            act(member)
+
+
+def commit(member: Member) -> None:
+    """Commit the positions; do not wait for the answer."""
+    member.commit(waits=False)
+
+
+def commit_start(member: Member) -> None:
+    """Commit the first offset of the assigned partitions, whatever was read."""
+    member.commit(dict.fromkeys(member.assignment(), 0), waits=False)
+
+
+def rewind(member: Member) -> None:
+    """Seek to the first record of the assigned partitions, and commit that."""
+    commit_start(member)
+    member.seek(dict.fromkeys(member.assignment(), Position(kind=PositionKind.BEGINNING)))
 
 
 @dataclass(slots=True, kw_only=True)

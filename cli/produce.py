@@ -18,9 +18,10 @@ from cli.bootstrap import reaches_cluster, split_pair
 from cli.output import Form, output_option, say, show_json
 from cli.record_format import unescape
 from cli.standard_input import interruptible
+from gateway.kafka.clients import MAX_RECORD_BYTES
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, failure
-from gateway.kafka.producer import MAX_RECORD_BYTES, Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import Delivered, Header, NewRecord
 
 # The size of a read: large files stay out of memory, and a typed line is sent at once.
@@ -134,7 +135,7 @@ def produce(  # noqa: PLR0913 - one for each option
     )
     texts = sources(values, lines_file, whole_files, required(delimiter, "-D"))
     sent = Sent(topic, form)
-    producer = Producer(connection, topic, codec=codec, on_delivery=sent.note)
+    producer = TopicWriter(connection, topic, codec=codec, on_delivery=sent.note)
     interrupted = False
     try:
         interrupted = send_all(producer, making, islice(texts, count))
@@ -146,7 +147,7 @@ def produce(  # noqa: PLR0913 - one for each option
         sys.exit(INTERRUPTED)
 
 
-def send_all(producer: Producer, making: Making, texts: Iterable[bytes]) -> bool:
+def send_all(producer: TopicWriter, making: Making, texts: Iterable[bytes]) -> bool:
     """Send records and wait for all of them; return whether Ctrl-C ended the source early."""
     is_interrupted = False
     try:

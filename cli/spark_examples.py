@@ -28,7 +28,7 @@ from gateway.kafka import kept_topics
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import failure
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, Position, PositionKind
 from gateway.kafka.values import NewTopic as ClusterTopic
 from spark_integration.examples.catalog import EXAMPLES, Example, Job, NewTopic, Place
@@ -230,7 +230,7 @@ def prepare(connection: Connection, found: Example, place: Place, *, is_given: b
     for topic in wanted:
         # An interrupted run may have created it and written nothing.
         if topic.seed is not None and is_empty(admin, topic.name):
-            write(Producer(connection, topic.name), topic.seed(datetime.now(UTC)))
+            write(TopicWriter(connection, topic.name), topic.seed(datetime.now(UTC)))
 
 
 def is_empty(admin: Admin, topic: str) -> bool:
@@ -239,7 +239,7 @@ def is_empty(admin: Admin, topic: str) -> bool:
     return not any(ends.values())
 
 
-def write(producer: Producer, records: Iterator[MadeUp]) -> int:
+def write(producer: TopicWriter, records: Iterator[MadeUp]) -> int:
     """Write records and wait for acknowledgement; return their number."""
     count = 0
     for record in records:
@@ -256,7 +256,7 @@ class Feed:
         assert found.make_up is not None, "only what is made up is fed"
         self._make_up = found.make_up
         self._chance = Random()  # noqa: S311 - nothing here is secret
-        self._producer = Producer(connection, found.topic)
+        self._producer = TopicWriter(connection, found.topic)
         self._written = datetime.now(UTC)
 
     def begin(self) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 from gateway.access.turns import Turns
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import Delivered, NewRecord, Record, Span
 
 # Healthy brokers answer within milliseconds, an election takes a few seconds; no user waits for a
@@ -30,7 +30,7 @@ def write(bootstrap: str, topic: str, record: NewRecord) -> Delivered:
     """
     with TURNS.turn():
         delivered: list[Delivered] = []
-        producer = Producer(_connection(bootstrap, WRITE_S), topic, on_delivery=delivered.append)
+        producer = TopicWriter(_connection(bootstrap, WRITE_S), topic, on_delivery=delivered.append)
         producer.send(record)
         producer.flush()
     assert delivered, "flushed without a failure"

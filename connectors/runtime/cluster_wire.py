@@ -12,19 +12,20 @@ from functools import cached_property
 from typing import Final
 
 from connectors.runtime import overrides as allowed
+from connectors.runtime.inlet import ClusterInlet, partition_of, place_of
 from connectors.runtime.ports import Inlet
 from connectors.sdk.records import TopicPartition
 from gateway.kafka.admin import Admin
+from gateway.kafka.clients import CONNECT_WRITES
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.groups import Groups
-from gateway.kafka.hand_assigned import HandAssigned
-from gateway.kafka.sender import Sender
-from gateway.kafka.values import NewTopic, Place, Record, ResourceKind, Span
+from gateway.kafka.producer import Producer
+from gateway.kafka.values import NewTopic, Record, ResourceKind, Span
 
 # Producers with different settings to keep; most connectors have no settings of their own.
-MAX_SENDERS: Final = 8
+MAX_PRODUCERS: Final = 8
 # Many light tasks run within a second, and each asks for the list of topics.
 TOPICS_S: Final = 1.0
 DEFAULT_RESET: Final = "earliest"
@@ -47,7 +48,7 @@ class ClusterWire:
 
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connect = connection
-        self._senders: OrderedDict[tuple[tuple[str, str], ...], Sender] = OrderedDict()
+        self._producers: OrderedDict[tuple[tuple[str, str], ...], Producer] = OrderedDict()
         self._topics: Mapping[str, int] | None = None
         self._topics_at = 0.0
 
@@ -91,22 +92,22 @@ class ClusterWire:
         self._topics = None
         return True
 
-    def outlet(self, overrides: Mapping[str, str]) -> Sender:
+    def outlet(self, overrides: Mapping[str, str]) -> Producer:
         properties = allowed.producer(overrides)
         key = tuple(sorted(properties.items()))
-        sender = self._senders.pop(key, None)
-        if sender is None or sender.is_broken:
-            sender = Sender(replace(self._connection, properties=properties))
-        self._senders[key] = sender
-        while len(self._senders) > MAX_SENDERS:
-            self._senders.popitem(last=False)
-        return sender
+        producer = self._producers.pop(key, None)
+        if producer is None or producer.is_broken:
+            producer = Producer(replace(self._connection, properties=properties), CONNECT_WRITES)
+        self._producers[key] = producer
+        while len(self._producers) > MAX_PRODUCERS:
+            self._producers.popitem(last=False)
+        return producer
 
     def inlet(self, group: str, overrides: Mapping[str, str]) -> Inlet:
         reset = RESETS.get(overrides.get("auto.offset.reset", DEFAULT_RESET).lower(), DEFAULT_RESET)
         properties = allowed.consumer(overrides)
         made = replace(self._connection, properties=properties)
-        return _Inlet(HandAssigned(made, group, reset=reset))
+        return ClusterInlet(made, group, reset=reset)
 
     def read(self, topic: str, spans: Sequence[Span]) -> Generator[list[Record]]:
         """Yield the records of spans, and empty lists while none arrive; ends with the spans."""
@@ -116,7 +117,7 @@ class ClusterWire:
 
     def committed(self, group: str) -> Mapping[TopicPartition, int]:
         found = self._groups.offsets([group]).get(group, {})
-        return {_partition(place): offset for place, offset in found.items()}
+        return {partition_of(place): offset for place, offset in found.items()}
 
     def readers(self, topics: Sequence[str]) -> Mapping[str, TopicReader]:
         """Return the groups with offsets of these topics, or with members that read them."""
@@ -124,7 +125,7 @@ class ClusterWire:
         offsets, found = self._groups.offsets(names), {}
         for name, group in self._groups.find(names).items():
             committed = {
-                _partition(place): offset
+                partition_of(place): offset
                 for place, offset in offsets.get(name, {}).items()
                 if place.topic in topics
             }
@@ -142,42 +143,5 @@ class ClusterWire:
     def bounds(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, tuple[int, int]]:
         if not places:
             return {}
-        found = self._admin.bounds(map(_place, places))
-        return {_partition(place): ends for place, ends in found.items()}
-
-
-class _Inlet:
-    """An inlet with the types of the sdk."""
-
-    def __init__(self, client: HandAssigned) -> None:
-        self._client = client
-
-    def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._client.begin(_places(offsets))
-
-    def seek(self, place: TopicPartition, offset: int) -> None:
-        self._client.seek(_place(place), offset)
-
-    def take(self, *, most: int, wait_s: float) -> list[Record]:
-        return self._client.take(most=most, wait_s=wait_s)
-
-    def ended(self) -> Collection[TopicPartition]:
-        return {_partition(place) for place in self._client.ended}
-
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._client.commit(_places(offsets))
-
-    def close(self) -> None:
-        self._client.close()
-
-
-def _place(partition: TopicPartition) -> Place:
-    return Place(topic=partition.topic, partition=partition.partition)
-
-
-def _places(offsets: Mapping[TopicPartition, int]) -> dict[Place, int]:
-    return {_place(partition): offset for partition, offset in offsets.items()}
-
-
-def _partition(place: Place) -> TopicPartition:
-    return TopicPartition(topic=place.topic, partition=place.partition)
+        found = self._admin.bounds(map(place_of, places))
+        return {partition_of(place): ends for place, ends in found.items()}

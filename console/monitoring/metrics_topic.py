@@ -14,7 +14,7 @@ from console.monitoring.metric_records import Moments, Published, records_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import Delivered, NewRecord, NewTopic
 
 CLIENT_ID: Final = "samsa-collector"
@@ -53,7 +53,7 @@ class MetricsTopic:
         self._topic = topic
         self._log = log
         self._bootstrap = ""
-        self._producer: Producer | None = None
+        self._producer: TopicWriter | None = None
         self._waiting: Queue[Moments | None] = Queue(MAX_WAITING)
         self._is_closing = threading.Event()
         # Two threads count dropped samples.
@@ -115,7 +115,7 @@ class MetricsTopic:
         if producer is not None:
             producer.close()
 
-    def _opened(self) -> Producer:
+    def _opened(self) -> TopicWriter:
         """Return a producer for an existing topic."""
         connection = Connection(
             bootstrap=self._bootstrap,
@@ -127,7 +127,7 @@ class MetricsTopic:
         admin = Admin(connection)
         if self._topic not in admin.find([self._topic]):
             self._create(admin)
-        return Producer(connection, self._topic, codec=CODEC, on_delivery=self._delivered)
+        return TopicWriter(connection, self._topic, codec=CODEC, on_delivery=self._delivered)
 
     def _create(self, admin: Admin) -> None:
         try:

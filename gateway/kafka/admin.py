@@ -10,19 +10,11 @@ from typing import Any, Final, TypeVar
 
 from confluent_kafka import Node, TopicCollection, TopicPartition
 from confluent_kafka import TopicPartitionInfo as ConfluentPartition
-from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    DescribeClusterResult,
-    OffsetSpec,
-    ResourceType,
-    TopicDescription,
-)
+from confluent_kafka.admin import DescribeClusterResult, OffsetSpec, TopicDescription
 from confluent_kafka.cimpl import NewPartitions
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 
+from gateway.kafka import configs
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import bounds
 from gateway.kafka.connection import Connection, Deadline
@@ -33,8 +25,6 @@ from gateway.kafka.values import (
     Cluster,
     Config,
     ConfigEdit,
-    ConfigSynonym,
-    EditKind,
     NewTopic,
     Partition,
     Place,
@@ -47,16 +37,6 @@ from gateway.kafka.values import (
 
 T = TypeVar("T")
 
-RESOURCES: Final = {
-    ResourceKind.TOPIC: ResourceType.TOPIC,
-    ResourceKind.BROKER: ResourceType.BROKER,
-}
-EDITS: Final = {
-    EditKind.SET: AlterConfigOpType.SET,
-    EditKind.DELETE: AlterConfigOpType.DELETE,
-    EditKind.APPEND: AlterConfigOpType.APPEND,
-    EditKind.SUBTRACT: AlterConfigOpType.SUBTRACT,
-}
 EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # Broker errors for a missing topic, or an impossible topic name.
@@ -195,14 +175,11 @@ class Admin:
             return default_configs.described(self._connection)
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
-        [found] = self._configs(kind, [name])
-        return found
+        return configs.describe(self._calls, kind, [name])[name]
 
     def configs_of_topics(self, names: Sequence[str]) -> dict[str, list[Config]]:
         """Return every config of topics, in one request; raise for the first missing one."""
-        if not names:
-            return {}
-        return dict(zip(names, self._configs(ResourceKind.TOPIC, names), strict=True))
+        return configs.describe(self._calls, ResourceKind.TOPIC, names)
 
     def find_configs(self, names: Sequence[str]) -> dict[str, list[Config]]:
         """Return every config of the existing ones of these topics, in one request."""
@@ -213,22 +190,6 @@ class Admin:
                 raise
         # A topic was deleted since its name was read.
         return self.configs_of_topics(list(self.find(names)))
-
-    def _configs(self, kind: ResourceKind, names: Sequence[str]) -> list[list[Config]]:
-        asked = [ConfigResource(RESOURCES[kind], name) for name in names]
-
-        def ask(deadline: Deadline) -> list[dict[str, ConfigEntry]]:
-            futures = self._calls.send(
-                lambda: self._calls.client.describe_configs(asked, request_timeout=deadline.left())
-            )
-            return [
-                self._calls.wait(futures[resource], deadline, f"{kind.value} {resource.name}")
-                for resource in asked
-            ]
-
-        return [
-            [_config(entries[key]) for key in sorted(entries)] for entries in self._calls.read(ask)
-        ]
 
     def alter_configs(
         self,
@@ -246,51 +207,16 @@ class Admin:
             return
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
-        [failed] = self._alter_each(kind, {name: edits}, is_dry_run=is_dry_run).values()
-        if failed is not None:
+        for failed in configs.alter(
+            self._calls, kind, {name: edits}, is_dry_run=is_dry_run
+        ).values():
             raise failed
 
     def alter_configs_of_topics(
         self, edits: Mapping[str, Sequence[ConfigEdit]], *, is_dry_run: bool = False
     ) -> dict[str, KafkaFailure]:
         """Change some configs of topics in one request; return the refused topics."""
-        told = self._alter_each(ResourceKind.TOPIC, edits, is_dry_run=is_dry_run)
-        return {name: failed for name, failed in told.items() if failed is not None}
-
-    def _alter_each(
-        self,
-        kind: ResourceKind,
-        edits: Mapping[str, Sequence[ConfigEdit]],
-        *,
-        is_dry_run: bool,
-    ) -> dict[str, KafkaFailure | None]:
-        asked = self._calls.send(
-            lambda: [
-                ConfigResource(
-                    RESOURCES[kind],
-                    name,
-                    incremental_configs=[
-                        ConfigEntry(edit.key, edit.value, incremental_operation=EDITS[edit.kind])
-                        for edit in wanted
-                    ],
-                )
-                for name, wanted in edits.items()
-            ]
-        )
-        deadline = self._connection.deadline()
-        futures = self._calls.send(
-            lambda: self._calls.client.incremental_alter_configs(
-                asked, request_timeout=deadline.left(), validate_only=is_dry_run
-            )
-        )
-        told: dict[str, KafkaFailure | None] = {}
-        for resource in asked:
-            try:
-                self._calls.wait(futures[resource], deadline, f"{kind.value} {resource.name}")
-                told[resource.name] = None
-            except KafkaFailure as failed:
-                told[resource.name] = failed
-        return told
+        return configs.alter(self._calls, ResourceKind.TOPIC, edits, is_dry_run=is_dry_run)
 
     def offsets(self, topic: str, partitions: Iterable[int], at: Position) -> dict[int, int]:
         """Return the offset of a position for each partition; see `Position`.
@@ -390,19 +316,4 @@ def _partition(info: ConfluentPartition) -> Partition:
         leader=None if leader is None else leader.id,
         replicas=tuple(node.id for node in info.replicas),
         isr=tuple(node.id for node in info.isr),
-    )
-
-
-def _config(entry: ConfigEntry) -> Config:
-    return Config(
-        key=entry.name,
-        value=entry.value,
-        source=ConfigSource(entry.source).name,
-        is_default=entry.is_default,
-        is_read_only=entry.is_read_only,
-        is_sensitive=entry.is_sensitive,
-        synonyms=tuple(
-            ConfigSynonym(key=other.name, value=other.value, source=ConfigSource(other.source).name)
-            for other in entry.synonyms.values()
-        ),
     )

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from typing import Final, TypeVar
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
+from gateway.kafka.clients import make_admin
 from gateway.kafka.connection import Connection, Deadline, Reach, wait_for
 from gateway.kafka.errors import KafkaFailure, from_exception
 
@@ -25,10 +25,7 @@ class AdminCalls:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._reach = Reach(connection.bootstrap)
-        try:
-            self.client = AdminClient(connection.settings(self._reach))
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, connection.bootstrap) from error
+        self.client = make_admin(connection, self._reach)
 
     def read(self, ask: Callable[[Deadline], T]) -> T:
         """Send a read, and retry it if the connection broke: a repeated read is harmless."""

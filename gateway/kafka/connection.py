@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -21,10 +21,6 @@ T = TypeVar("T")
 DEFAULT_TIMEOUT_S: Final = 15.0
 # How often a wait checks whether the cluster has become unreachable.
 LOOK_S: Final = 0.05
-# No broker's answer is larger; a larger one comes from something else.
-MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
-
-
 # A name may have several addresses, of which the first may refuse and the next one answer: the
 # cluster counts as down after failing for this long.
 PATIENCE_S: Final = 1.0
@@ -46,19 +42,6 @@ class Connection:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     # The common end of all calls, for callers with a deadline of their own.
     until: "Deadline | None" = field(default=None, repr=False, compare=False)
-
-    def settings(self, reach: "Reach", **own: str | float | bool) -> dict[str, Any]:
-        """Return the settings of a client; `own` names have `_` for `.`."""
-        return {
-            "bootstrap.servers": self.bootstrap,
-            "client.id": self.client_id,
-            "receive.message.max.bytes": MAX_ANSWER_BYTES,
-            # Its log goes to stderr; the callback gets what matters.
-            "log_level": 0,
-            "error_cb": reach.note,
-            **{name.replace("_", "."): value for name, value in own.items()},
-            **self.properties,
-        }
 
     def deadline(self) -> "Deadline":
         """Return the deadline of one call, at most that of all calls together."""

@@ -1,49 +1,108 @@
-"""Reads records of one topic, from partitions and offsets that the caller chooses.
+"""Reads records from partitions and offsets that the caller assigns; joins no group.
 
-Joins no group and commits nothing. An offset that a partition does not hold is a failure rather
-than a silent jump to another one.
+An offset that a partition does not hold is a failure rather than a silent jump to another one,
+unless the caller's settings say otherwise.
 """
 
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self, TypeAlias
 
-from confluent_kafka import (
-    TIMESTAMP_CREATE_TIME,
-    TIMESTAMP_LOG_APPEND_TIME,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import KafkaException, Message, TopicPartition
 
+from gateway.kafka.clients import READS, READS_TO_END, Settings, make_consumer
 from gateway.kafka.connection import Connection, Reach
-from gateway.kafka.errors import from_exception, translated
-from gateway.kafka.values import Header, Record, Span, TimestampKind
+from gateway.kafka.errors import KafkaFailure, from_exception, translated
+from gateway.kafka.polling import fetched, is_end, is_passing, place_of, record_of, require_cluster
+from gateway.kafka.values import Place, Record, Span
 
 # Records per batch: enough to keep the work per batch small.
 BATCH: Final = 5000
 # The wait of an empty read, after which an interrupt is noticed.
 TICK_S: Final = 0.1
-# How long a broker waits for records before an empty answer. Short if the reader waits for exactly
-# that answer.
-FETCH_WAIT_MS: Final = 500
-LAST_FETCH_WAIT_MS: Final = 50
-# Data that is fetched ahead of the caller.
-MAX_AHEAD_KBYTES: Final = 16 * 1024
-# How soon a full queue is checked again; librdkafka's default second is for slow readers.
-FULL_QUEUE_MS: Final = 10
 
-TIMESTAMP_KINDS: Final = {
-    TIMESTAMP_CREATE_TIME: TimestampKind.CREATE_TIME,
-    TIMESTAMP_LOG_APPEND_TIME: TimestampKind.LOG_APPEND_TIME,
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """A partition was read to its present end."""
+
+    place: Place
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A partition, or the whole client, cannot be read; `is_passing` if only for a moment."""
+
+    place: Place | None
+    failure: KafkaFailure
+    is_passing: bool
+
+
+Event: TypeAlias = Record | End | Failed
+
+
+class AssignedConsumer:
+    """Kafka's consumer with manual assignment. Not thread-safe. Close it."""
+
+    def __init__(self, connection: Connection, *uses: Settings, group: str = "") -> None:
+        self._value = f"group {group}" if group else connection.bootstrap
+        self._reach = Reach(connection.bootstrap)
+        self._client = make_consumer(connection, self._reach, *uses, group=group)
+
+    def assign(self, offsets: Mapping[Place, int]) -> None:
+        """Read these partitions from these offsets on, and no others."""
+        self._call(lambda: self._client.assign(_at(offsets)))
+
+    def add(self, offsets: Mapping[Place, int]) -> None:
+        """Read these partitions as well."""
+        self._call(lambda: self._client.incremental_assign(_at(offsets)))
+
+    def remove(self, places: Iterable[Place]) -> None:
+        """Stop reading partitions; drop what was fetched of them."""
+        named = [TopicPartition(place.topic, place.partition) for place in places]
+        self._call(lambda: self._client.incremental_unassign(named))
+
+    def poll(self, *, most: int, wait_s: float) -> list[Event]:
+        """Return records and events in their order; wait for the first one only."""
+        messages = fetched(self._client, most, wait_s)
+        if not messages:
+            return []
+        events = [
+            record_of(message) if message.error() is None else _event_of(message)
+            for message in messages
+        ]
+        if any(not isinstance(event, Failed) for event in events):
+            self._reach.heard()
+        return events
+
+    def require_cluster(self, patience_s: float) -> None:
+        """Raise KafkaFailure if the cluster is down for so long. Call it if `poll` found none."""
+        require_cluster(self._client, self._reach, patience_s)
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """Commit to the group, as if it had no members; wait until the group has stored it."""
+        try:
+            answers = self._client.commit(offsets=_at(offsets), asynchronous=False)
+        except KafkaException as error:
+            raise from_exception(error, self._value) from error
+        for answer in answers or ():
+            if answer.error is not None:
+                raise translated(answer.error, self._value)
+
+    def close(self) -> None:
+        self._call(self._client.close)
+
+    def _call(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise from_exception(error, self._value) from error
 
 
 class Reader:
-    """Reads spans of one topic. A context manager; not thread-safe."""
+    """Reads spans of one topic, each once. A context manager; not thread-safe."""
 
     def __init__(
         self,
@@ -56,31 +115,12 @@ class Reader:
         self._topic = topic
         self._timeout_s = connection.timeout_s
         self._stops_at_end = stops_at_end
-        self._reach = Reach(connection.bootstrap)
         # Spans that are not read to their end yet, by partition.
         self._open = {s.partition: s for s in spans if s.end is None or s.start < s.end}
         # The last known end of each partition.
         self.ends: dict[int, int] = {}
-        settings = connection.settings(
-            self._reach,
-            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
-            group_id=connection.client_id,
-            enable_auto_commit=False,
-            enable_auto_offset_store=False,
-            auto_offset_reset="error",
-            enable_partition_eof=True,
-            check_crcs=True,
-            fetch_wait_max_ms=LAST_FETCH_WAIT_MS if stops_at_end else FETCH_WAIT_MS,
-            queued_max_messages_kbytes=MAX_AHEAD_KBYTES,
-            fetch_queue_backoff_ms=FULL_QUEUE_MS,
-        )
-        try:
-            self._client = Consumer(settings)
-            self._client.assign(
-                [TopicPartition(topic, s.partition, s.start) for s in self._open.values()]
-            )
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, connection.bootstrap) from error
+        self._consumer = AssignedConsumer(connection, READS_TO_END if stops_at_end else READS)
+        self._consumer.assign({self._place(s.partition): s.start for s in self._open.values()})
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +131,7 @@ class Reader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._client.close()
+        self._consumer.close()
 
     def batches(self) -> Iterator[list[Record]]:
         """Yield records as they arrive, and an empty list if none did for a moment.
@@ -100,90 +140,52 @@ class Reader:
         more records if the reader stops at the end.
         """
         while self._open:
-            # The library waits for as many records as requested, so request one.
-            messages = self._client.consume(1, TICK_S)
-            if messages:
-                messages += self._client.consume(BATCH - 1, 0)
-            if not messages:
-                self._check_reach()
-            yield [record for message in messages if (record := self._take(message)) is not None]
+            events = self._consumer.poll(most=BATCH, wait_s=TICK_S)
+            if not events:
+                self._consumer.require_cluster(self._timeout_s)
+            yield [record for event in events if (record := self._take(event)) is not None]
 
     def finish(self, partition: int) -> None:
         """Stop reading a partition."""
         if self._open.pop(partition, None) is not None:
-            self._client.incremental_unassign([TopicPartition(self._topic, partition)])
+            self._consumer.remove([self._place(partition)])
 
-    def _take(self, message: Message) -> Record | None:
-        """Return the record of a message; None for an event, or a record beyond its span."""
-        partition = message.partition()
-        error = message.error()
-        if error is not None:
-            self._note(error, partition, message.offset() or 0)
+    def _take(self, event: Event) -> Record | None:
+        """Return a record of an open span; None for an event, or a record beyond its span."""
+        if isinstance(event, Failed):
+            raise event.failure
+        if isinstance(event, End):
+            self._note_end(event.place.partition, event.offset)
             return None
-        self._reach.heard()
-        assert partition is not None
-        span = self._open.get(partition)
-        offset = message.offset()
-        assert offset is not None
-        if span is None or (span.end is not None and offset >= span.end):
-            self.finish(partition)
+        span = self._open.get(event.partition)
+        if span is None or (span.end is not None and event.offset >= span.end):
+            self.finish(event.partition)
             return None
-        if span.end is not None and offset == span.end - 1:
-            self.finish(partition)
-        return record_of(message, self._topic, partition, offset)
+        if span.end is not None and event.offset == span.end - 1:
+            self.finish(event.partition)
+        return event
 
-    def _note(self, error: KafkaError, partition: int | None, offset: int) -> None:
-        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
-            place = self._topic if partition is None else f"{self._topic}, partition {partition}"
-            raise translated(error, f"topic {place}")
-        self._reach.heard()
-        assert partition is not None
+    def _note_end(self, partition: int, offset: int) -> None:
         self.ends[partition] = offset
         span = self._open.get(partition)
         is_read = span is not None and span.end is not None and offset >= span.end
         if self._stops_at_end or is_read:
             self.finish(partition)
 
-    def _check_reach(self) -> None:
-        """Raise for a cluster that is down for too long, after one more request to it.
-
-        Silence alone proves nothing: a reader at the end hears nothing from a broker that is back.
-        """
-        if self._reach.down_seconds() < self._timeout_s:
-            return
-        try:
-            self._client.list_topics(timeout=1)
-        except KafkaException:
-            raise self._reach.failure() from None
-        self._reach.heard()
+    def _place(self, partition: int) -> Place:
+        return Place(topic=self._topic, partition=partition)
 
 
-def record_of(message: Message, topic: str, partition: int, offset: int) -> Record:
-    kind, timestamp = message.timestamp()
-    timestamp_kind = TIMESTAMP_KINDS.get(kind)
-    headers = _headers(message)
-    return Record(
-        topic=topic,
-        partition=partition,
-        offset=offset,
-        key=message.key(),
-        value=message.value(),
-        headers=headers or (),
-        timestamp_ms=timestamp if timestamp_kind else None,
-        timestamp_kind=timestamp_kind,
-        has_unread_headers=headers is None,
-    )
+def _at(offsets: Mapping[Place, int]) -> list[TopicPartition]:
+    return [
+        TopicPartition(place.topic, place.partition, offset) for place, offset in offsets.items()
+    ]
 
 
-def _headers(message: Message) -> tuple[Header, ...] | None:
-    """Return the headers of a message; None if the library fails to decode them.
-
-    Any producer can write a name that is not UTF-8, and one such record must not end the reading.
-    The library returns with its error still set. A call through `operator` checks for that, which
-    the interpreter's fast path does not, and raises a SystemError.
-    """
-    try:
-        # The stubs declare every form that a caller may send.
-        return tuple(cast("list[Header]", operator.call(message.headers) or []))
-    except (SystemError, UnicodeDecodeError):
-        return None
+def _event_of(message: Message) -> End | Failed:
+    error, place = message.error(), place_of(message)
+    assert error is not None
+    if place is not None and is_end(error):
+        return End(place=place, offset=message.offset() or 0)
+    value = f"topic {message.topic()}" if place is None else str(place)
+    return Failed(place=place, failure=translated(error, value), is_passing=is_passing(error))

@@ -10,27 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import (
-    TIMESTAMP_NOT_AVAILABLE,
-    Consumer,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
-
 from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import bounds
-from gateway.kafka.connection import Connection, Deadline, Reach
-from gateway.kafka.errors import from_exception
+from gateway.kafka.clients import FIRST_RECORDS
+from gateway.kafka.connection import Connection, Deadline
+from gateway.kafka.consumer import AssignedConsumer
 from gateway.kafka.groups import Groups
-from gateway.kafka.values import PartitionLag, Place
+from gateway.kafka.values import PartitionLag, Place, Record
 
 # The wait of an empty read, after which the deadline is checked.
 TICK_S: Final = 0.1
 BATCH: Final = 1000
-# One record is wanted of each partition; the rest of a fetch is discarded.
-FETCH_BYTES: Final = 16 * 1024
-FETCH_WAIT_MS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,84 +106,37 @@ def _times(
         left.setdefault(place, []).append(offset)
     deadline = connection.deadline()
     found: dict[tuple[Place, int], int] = {}
-    reader = _FirstRecords(connection)
+    consumer = AssignedConsumer(connection, FIRST_RECORDS)
     try:
         # A consumer reads a partition at one position: groups that differ there take turns.
         while left and not deadline.is_over():
             turn = {place: offsets.pop(0) for place, offsets in left.items()}
             left = {place: offsets for place, offsets in left.items() if offsets}
-            for place, written_ms in reader.read(turn, deadline).items():
+            for place, written_ms in _first_records(consumer, turn, deadline).items():
                 found[place, turn[place]] = written_ms
     finally:
-        reader.close()
+        consumer.close()
     return found
 
 
-class _FirstRecords:
-    """Reads the first record of many partitions, each from its own offset."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._bootstrap = connection.bootstrap
-        settings = connection.settings(
-            Reach(connection.bootstrap),
-            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
-            group_id=connection.client_id,
-            enable_auto_commit=False,
-            enable_auto_offset_store=False,
-            auto_offset_reset="error",
-            enable_partition_eof=True,
-            # Records of an open transaction count as lag, too.
-            isolation_level="read_uncommitted",
-            fetch_wait_max_ms=FETCH_WAIT_MS,
-            fetch_message_max_bytes=FETCH_BYTES,
-            queued_min_messages=1,
-        )
-        try:
-            self._client = Consumer(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, connection.bootstrap) from error
-
-    def close(self) -> None:
-        self._client.close()
-
-    def read(self, places: Mapping[Place, int], deadline: Deadline) -> dict[Place, int]:
-        """Return the received timestamps; a place without a record has none."""
-        try:
-            self._client.assign(
-                [
-                    TopicPartition(place.topic, place.partition, offset)
-                    for place, offset in places.items()
-                ]
+def _first_records(
+    consumer: AssignedConsumer, places: Mapping[Place, int], deadline: Deadline
+) -> dict[Place, int]:
+    """Return the timestamps of the first records; a place without a record has none."""
+    consumer.assign(places)
+    left = set(places)
+    found: dict[Place, int] = {}
+    while left and not deadline.is_over():
+        for event in consumer.poll(most=BATCH, wait_s=min(TICK_S, deadline.left())):
+            place, written_ms = (
+                (Place(topic=event.topic, partition=event.partition), event.timestamp_ms)
+                if isinstance(event, Record)
+                else (event.place, None)
             )
-            left = set(places)
-            found: dict[Place, int] = {}
-            while left and not deadline.is_over():
-                for message in self._client.consume(BATCH, min(TICK_S, deadline.left())):
-                    place = _place_of(message)
-                    if place is None or place not in left:
-                        continue
-                    left.discard(place)
-                    self._client.incremental_unassign(
-                        [TopicPartition(place.topic, place.partition)]
-                    )
-                    if (written_ms := _written_ms(message)) is not None:
-                        found[place] = written_ms
-            self._client.unassign()
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, self._bootstrap) from error
-        return found
-
-
-def _place_of(message: Message) -> Place | None:
-    """Return the partition of a message, an end or an error; None for the whole client."""
-    topic, partition = message.topic(), message.partition()
-    if topic is None or partition is None or partition < 0:
-        return None
-    return Place(topic=topic, partition=partition)
-
-
-def _written_ms(message: Message) -> int | None:
-    if message.error() is not None:
-        return None
-    kind, written_ms = message.timestamp()
-    return None if kind == TIMESTAMP_NOT_AVAILABLE else written_ms
+            if place is None or place not in left:
+                continue
+            left.discard(place)
+            consumer.remove([place])
+            if written_ms is not None:
+                found[place] = written_ms
+    return found

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, cimpl
 
+from gateway.kafka.clients import Settings, settings_of
 from gateway.kafka.connection import LOOK_S, Connection, Deadline, Reach
 from gateway.kafka.errors import failure, translated
 
@@ -126,12 +127,12 @@ def kept(held: ExitStack, thing: T, destroy: Callable[[T], None]) -> T:
 
 
 def client_of(
-    connection: Connection, held: ExitStack, *, kind: ClientKind, **own: str | float | bool
+    connection: Connection, held: ExitStack, use: Settings, *, kind: ClientKind
 ) -> Handle:
     """Create a client that is independent of the Python package."""
     lib, said = library(), ctypes.create_string_buffer(ERROR_BYTES)
     conf = lib["conf_new"]()
-    for key, value in connection.settings(Reach(connection.bootstrap), **own).items():
+    for key, value in settings_of(connection, Reach(connection.bootstrap), use).items():
         # Callbacks into Python work only in the package; the deadline limits the wait instead.
         if not callable(value):
             told = str(value).lower() if isinstance(value, bool) else str(value)

@@ -46,7 +46,7 @@ def delete_offsets(
     lib, refused = library(), dict[Place, KafkaFailure]()
     deadline = connection.deadline()
     with ExitStack() as held:
-        client = client_of(connection, held, kind=ClientKind.PRODUCER)
+        client = client_of(connection, held, {}, kind=ClientKind.PRODUCER)
         queue = kept(held, lib["queue_new"](client), lib["queue_destroy"])
         _send(client, queue, deadline, group, places)
         event = answer_of(queue, deadline, value, held)

@@ -14,6 +14,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
+from gateway.kafka.clients import Settings
 from gateway.kafka.connection import Connection, Deadline
 from gateway.kafka.errors import KafkaFailure, failure, translated
 from gateway.kafka.librdkafka import (
@@ -49,13 +50,8 @@ def committed_offsets(connection: Connection, names: Sequence[str]) -> dict[str,
     found: dict[str, dict[Place, int]] = {}
     deadline = connection.deadline()
     with ExitStack() as held:
-        client = client_of(
-            connection,
-            held,
-            kind=ClientKind.CONSUMER,
-            group_id=connection.client_id,
-            enable_auto_commit=False,
-        )
+        use: Settings = {"group.id": connection.client_id, "enable.auto.commit": False}
+        client = client_of(connection, held, use, kind=ClientKind.CONSUMER)
         left = list(dict.fromkeys(names))
         while left:
             moving = _ask(client, left[:WINDOW], deadline, found)

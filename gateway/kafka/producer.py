@@ -1,35 +1,155 @@
-"""Produces records into one topic, each acknowledged by the cluster or reported as a failure.
+"""Produces records into any topic, each acknowledged by the cluster or reported as a failure.
 
 Idempotent unless the caller's properties say otherwise, so that a retry writes no record twice. The
-queue is bounded: a source that is faster than the cluster waits here.
+queue is bounded: a source that is faster than the cluster waits in `send`; `offer` refuses it.
 """
 
 import time
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Message
-from confluent_kafka import Producer as ConfluentProducer
 
+from gateway.kafka.clients import WRITES, Settings, make_producer
 from gateway.kafka.connection import Connection, Reach
 from gateway.kafka.errors import KafkaFailure, failure, from_exception, translated
 from gateway.kafka.header_names import require_names
 from gateway.kafka.values import Delivered, NewRecord
 
-# The largest record that librdkafka accepts; the broker enforces the topic's own limit.
-MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
-# Records in flight: room for a few of the largest, and for batches to fill.
-MAX_QUEUED_KBYTES: Final = 2 * MAX_RECORD_BYTES // 1024
+Outcome: TypeAlias = Delivered | KafkaFailure
+Done: TypeAlias = Callable[[Outcome], None]
+# librdkafka's report on one record. An exception in it would lose the reports on others.
+Report: TypeAlias = Callable[[KafkaError | None, Message], None]
+
 # How long a full queue may drain before it is checked again.
 DRAIN_S: Final = 0.1
-# A new topic is unknown for a moment; after this it counts as missing.
-UNKNOWN_TOPIC_MS: Final = 5000
-# Properties that a caller may set at the cost of order, or of duplicates.
-RULES_OUT_IDEMPOTENCE: Final = frozenset({"acks", "request.required.acks", "enable.idempotence"})
 
 
 class Producer:
-    """Sends to one topic. Not thread-safe. Close it, or the last records may not arrive."""
+    """Reuse it: each has three threads. Replace one that is broken.
+
+    Not thread-safe, except that one thread may offer records while another one polls.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *uses: Settings,
+        delivery_s: float | None = None,
+    ) -> None:
+        self._timeout_s = connection.timeout_s if delivery_s is None else delivery_s
+        self._reach = Reach(connection.bootstrap)
+        # It can send no more, or has records in flight that no caller waits for.
+        self.is_broken = False
+        self._client = make_producer(
+            connection, self._reach, *(uses or (WRITES,)), delivery_s=self._timeout_s
+        )
+
+    def in_flight(self) -> int:
+        """Return the number of records whose reports are not polled yet."""
+        return len(self._client)
+
+    def offer(self, topic: str, record: NewRecord, report: Report) -> bool:
+        """Queue a record; return False if the queue is full. `poll` calls `report` later."""
+        require_names(record)
+        try:
+            self._client.produce(
+                topic,
+                value=record.value,
+                key=record.key,
+                partition=-1 if record.partition is None else record.partition,
+                headers=list(record.headers) or None,
+                timestamp=record.timestamp_ms or 0,
+                on_delivery=report,
+            )
+        except BufferError:
+            return False
+        except (KafkaException, ValueError, TypeError) as error:
+            self._note_fatal(error.args[0] if isinstance(error, KafkaException) else None)
+            value = f"a record of {size_of(record)} bytes for topic {topic}"
+            raise from_exception(error, value) from error
+        return True
+
+    def send(self, topic: str, record: NewRecord, done: Done) -> None:
+        """Queue a record; wait while the queue is full. Raises KafkaFailure if it cannot be sent.
+
+        The calls of `done` come from within later calls of this producer.
+        """
+        limit = time.monotonic() + self._timeout_s
+        self.poll()
+        while not self.offer(topic, record, partial(self._delivered, topic, done)):
+            self.require_cluster()
+            self._require_time(limit, f"topic {topic}")
+            self.poll(DRAIN_S)
+
+    def flush(
+        self, value: str = "what was sent", *, look: Callable[[], None] = lambda: None
+    ) -> None:
+        """Wait until all records are reported; call `look`, which may raise, meanwhile.
+
+        Raises KafkaFailure, about `value`, on timeout or if the cluster is down.
+        """
+        limit = time.monotonic() + self._timeout_s
+        while self._client.flush(DRAIN_S) > 0:
+            look()
+            self.require_cluster()
+            self._require_time(limit, value)
+
+    def poll(self, wait_s: float = 0) -> None:
+        self._client.poll(wait_s)
+
+    def require_cluster(self) -> None:
+        """Raise KafkaFailure if the cluster is down."""
+        if self._reach.is_down():
+            # Records in flight may still arrive: resend them with another client only.
+            self.is_broken = True
+            raise self._reach.failure()
+
+    def purge(self) -> None:
+        """Discard records that are not delivered; their reports are failures."""
+        self._client.purge()
+
+    def close(self) -> None:
+        """Discard undelivered records, which would keep the client and its threads alive."""
+        self.purge()
+        self.poll()
+
+    def outcome(self, topic: str, error: KafkaError | None, message: Message) -> Outcome:
+        """Translate librdkafka's report on one record."""
+        partition = message.partition()
+        if error is None:
+            self._reach.heard()
+            _, timestamp_ms = message.timestamp()
+            return Delivered(
+                partition=partition or 0,
+                offset=message.offset() or 0,
+                timestamp_ms=timestamp_ms,
+            )
+        self._note_fatal(error)
+        timed_out = KafkaError._MSG_TIMED_OUT  # noqa: SLF001 - a documented constant
+        if error.code() == timed_out and self._reach.is_down():
+            return self._reach.failure()
+        has_partition = partition is not None and partition >= 0
+        return translated(error, f"topic {topic}" + f", partition {partition}" * has_partition)
+
+    def _delivered(
+        self, topic: str, done: Done, error: KafkaError | None, message: Message
+    ) -> None:
+        done(self.outcome(topic, error, message))
+
+    def _require_time(self, limit: float, value: str) -> None:
+        if time.monotonic() > limit:
+            self.is_broken = True
+            raise failure("REQUEST_TIMED_OUT", value)
+
+    def _note_fatal(self, error: object) -> None:
+        if isinstance(error, KafkaError) and error.fatal():
+            self.is_broken = True
+
+
+class TopicWriter:
+    """Writes to one topic for a caller that ends at the first failure, which any call may raise."""
 
     def __init__(
         self,
@@ -40,86 +160,40 @@ class Producer:
         on_delivery: Callable[[Delivered], None] = lambda _: None,
     ) -> None:
         self._topic = topic
-        self._timeout_s = connection.timeout_s
-        self._reach = Reach(connection.bootstrap)
         self._on_delivery = on_delivery
         self._failure: KafkaFailure | None = None
-        settings = connection.settings(
-            self._reach,
-            enable_idempotence=not RULES_OUT_IDEMPOTENCE & set(connection.properties),
-            compression_type=codec,
-            message_max_bytes=MAX_RECORD_BYTES,
-            queue_buffering_max_kbytes=MAX_QUEUED_KBYTES,
-            # Java's client sends equal keys to the same partition.
-            partitioner="murmur2_random",
-            message_timeout_ms=int(connection.timeout_s * 1000),
-            topic_metadata_propagation_max_ms=UNKNOWN_TOPIC_MS,
-        )
-        try:
-            self._client = ConfluentProducer(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, connection.bootstrap) from error
+        self._producer = Producer(connection, WRITES, {"compression.type": codec})
 
     def send(self, record: NewRecord) -> None:
-        """Queue a record; raise the failure of this record, or of an earlier one."""
-        require_names(record)
-        limit = time.monotonic() + self._timeout_s
-        while True:
-            self._look()
-            try:
-                self._client.produce(
-                    self._topic,
-                    value=record.value,
-                    key=record.key,
-                    partition=-1 if record.partition is None else record.partition,
-                    headers=list(record.headers) or None,
-                    timestamp=record.timestamp_ms or 0,
-                    on_delivery=self._delivered,
-                )
-            except BufferError:
-                if time.monotonic() > limit:
-                    raise failure("REQUEST_TIMED_OUT", f"topic {self._topic}") from None
-                self._client.poll(DRAIN_S)
-            except (KafkaException, ValueError, TypeError) as error:
-                raise from_exception(error, self._about(record)) from error
-            else:
-                return
+        """Queue a record; wait while the queue is full."""
+        self._producer.poll()
+        self._require_success()
+        self._producer.require_cluster()
+        self._producer.send(self._topic, record, self._note)
 
     def flush(self) -> None:
-        """Wait until every record is acknowledged; raise the failure of any that is not."""
-        limit = time.monotonic() + self._timeout_s
-        while self._client.flush(DRAIN_S) > 0:
-            self._look()
-            if time.monotonic() > limit:
-                raise failure("REQUEST_TIMED_OUT", f"topic {self._topic}")
-        self._look()
+        """Wait until every record is acknowledged."""
+        self._producer.flush(f"topic {self._topic}", look=self._require_success)
+        self._require_success()
 
     def close(self) -> None:
         """Discard undelivered records, which would keep the client and its threads alive."""
-        self._client.purge()
-        self._client.poll(0)
+        self._producer.close()
 
-    def _look(self) -> None:
-        self._client.poll(0)
+    def _note(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Delivered):
+            self._on_delivery(outcome)
+        elif self._failure is None:
+            self._failure = outcome
+
+    def _require_success(self) -> None:
         if self._failure is not None:
             raise self._failure
-        if self._reach.is_down():
-            raise self._reach.failure()
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Take librdkafka's report on one record; an exception here would lose the others."""
-        if error is None:
-            self._reach.heard()
-            self._on_delivery(
-                Delivered(partition=message.partition() or 0, offset=message.offset() or 0)
-            )
-        elif self._failure is None:
-            about = f"topic {self._topic}"
-            partition = message.partition()
-            if partition is not None and partition >= 0:
-                about += f", partition {partition}"
-            self._failure = translated(error, about)
 
-    def _about(self, record: NewRecord) -> str:
-        size = len(record.value or b"") + len(record.key or b"")
-        return f"a record of {size} bytes for topic {self._topic}"
+def size_of(record: NewRecord) -> int:
+    """Return roughly how much memory a record takes while in flight."""
+    size = len(record.key or b"") + len(record.value or b"")
+    for name, value in record.headers:
+        size += len(name) + len(value or b"")
+    return size

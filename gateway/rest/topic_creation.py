@@ -17,9 +17,9 @@ from typing import Final, TypeVar
 from gateway.access import audit
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
-from gateway.kafka.delivery import NO_TOPIC
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.kept_topics import INTERNAL_PREFIX
+from gateway.kafka.known_topics import NO_TOPIC
 from gateway.kafka.pool import Pool
 from gateway.kafka.values import CLUSTER_DEFAULT, NewTopic, ResourceKind
 from gateway.rest.codes import ApiError, Code

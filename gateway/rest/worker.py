@@ -217,7 +217,7 @@ class Worker:
         return self.held(
             TopicCreation(
                 self.admins,
-                look_up=self.deliveries.require,
+                look_up=self.deliveries.topics.require,
                 cluster_id=lambda: self.cluster_id,
                 client_id=CLIENT_ID,
             )

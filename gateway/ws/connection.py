@@ -13,8 +13,8 @@ from functools import partial
 from typing import Final
 
 from gateway.access.callers import Caller
-from gateway.kafka.delivery import size_of
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.producer import size_of
 from gateway.kafka.values import Delivered
 from gateway.rest.calls import LET_IN, Receive, Scope, Send
 from gateway.rest.codes import ApiError

@@ -11,7 +11,7 @@ from cli.group_reset import asked_of
 from cli.groups import groups
 from gateway.kafka.connection import Connection
 from gateway.kafka.offset_plan import MAX_FILE_BYTES
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from tests.cli.data_commands import Shell, shell
 from tests.fakes.group_service import GroupService, MadeUpGroup, MadeUpMember, served
@@ -27,7 +27,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GroupSer
     """Partition 0 of orders has a record for each second from noon on."""
     service = GroupService()
     with served(service), shell(tmp_path_factory.mktemp("broker"), orders=2, clicks=1) as running:
-        producer = Producer(Connection(bootstrap=running.bootstrap), "orders")
+        producer = TopicWriter(Connection(bootstrap=running.bootstrap), "orders")
         for number in range(RECORDS):
             written_ms = int(FIRST.timestamp() + number) * 1000
             producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=written_ms))

@@ -15,8 +15,8 @@ from cli.consume import consume
 from cli.environment import ROOT
 from cli.produce import BLOCK_BYTES, INTERRUPTED, cut, produce
 from cli.topics import topics
+from gateway.kafka.clients import MAX_RECORD_BYTES
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.producer import MAX_RECORD_BYTES
 from tests.cli.data_commands import Shell, shell
 
 END_SECONDS = 30

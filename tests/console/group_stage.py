@@ -13,7 +13,7 @@ from brokers.controlplane import models
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.groups import Groups
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic, Place
 from tests.console import cluster_rows
 
@@ -69,7 +69,7 @@ def make_topic(
     # The records are old enough for retention to take them while a test looks.
     forever = {"retention.ms": "-1"}
     Admin(connection).create([NewTopic(name=name, partitions=len(records), configs=forever)])
-    producer = Producer(connection, name)
+    producer = TopicWriter(connection, name)
     for partition, count in enumerate(records):
         for number in range(count):
             written_ms = first_ms + number * apart_ms

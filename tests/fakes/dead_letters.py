@@ -5,7 +5,7 @@ from datetime import datetime
 from connectors.runtime.cluster_wire import ClusterWire
 from connectors.runtime.dead_letters import PREFIX
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from tests.fakes.slice_ports import FakeWire
 
@@ -33,7 +33,7 @@ def bury(
 
 def bury_at(connection: Connection, connector: str, *values: bytes) -> None:
     """Add letters of a connector to the topic of a running broker."""
-    producer = Producer(connection, DEAD)
+    producer = TopicWriter(connection, DEAD)
     for number, value in enumerate(values):
         told = {
             "topic": "orders",

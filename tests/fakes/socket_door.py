@@ -15,7 +15,7 @@ from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
@@ -54,7 +54,7 @@ def door_beside(folder: Path) -> Iterator[str]:
     """Serve sockets beside a broker that has the topic `orders`; yield the address."""
     (folder / "cluster-id").write_text("c")
     with broker_beside(folder / "broker", topics={"orders": 1}) as broker:
-        producer = Producer(Connection(bootstrap=broker.bootstrap), "orders")
+        producer = TopicWriter(Connection(bootstrap=broker.bootstrap), "orders")
         for value in (b"one", b"two"):
             producer.send(NewRecord(value=value))
         producer.flush()

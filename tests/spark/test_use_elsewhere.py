@@ -20,7 +20,7 @@ from cli.spark import spark as spark_command
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic, Record, Span
 from tests.cluster import ROOT
 from tests.extras import requires
@@ -86,7 +86,7 @@ def topics(bootstrap: str, unique: Callable[[str], str]) -> dict[str, str]:
     connection = Connection(bootstrap=bootstrap)
     names = {name: unique(name) for name in ("orders", "counts", "copies")}
     Admin(connection).create([NewTopic(name=name, partitions=2) for name in names.values()])
-    producer = Producer(connection, names["orders"], codec="zstd")
+    producer = TopicWriter(connection, names["orders"], codec="zstd")
     for number in range(300):
         producer.send(NewRecord(key=b"k%d" % (number % 3), value=b"%d" % number, headers=HEADERS))
     producer.flush()

@@ -188,6 +188,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.kafka": ("brokers.protocol", "confluent_kafka concurrent socket re2"),
     # Deliveries and records come in threads of the library, and go to an event loop.
     "gateway.kafka.delivery": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
+    # Topics are looked up in a thread, for an event loop.
+    "gateway.kafka.known_topics": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Lends clients to threads.
     "gateway.kafka.pool": ("gateway.kafka", "confluent_kafka concurrent asyncio threading"),
     # Searches are asked of the brokers themselves.

@@ -42,9 +42,28 @@ JOBS = (
         imports=frozenset({"console.plans.kinds"}),
     ),
     Job(
-        does="open a connection for administration to brokers",
-        owner="gateway.kafka.admin_calls",
-        calls=frozenset({"confluent_kafka.admin.AdminClient"}),
+        does="make the clients of librdkafka, with their settings and credentials",
+        owner="gateway.kafka.clients",
+        calls=frozenset(
+            {
+                "confluent_kafka.Consumer",
+                "confluent_kafka.DeserializingConsumer",
+                "confluent_kafka.Producer",
+                "confluent_kafka.SerializingProducer",
+                "confluent_kafka.admin.AdminClient",
+            }
+        ),
+    ),
+    Job(
+        does="produce records",
+        owner="gateway.kafka.producer",
+        calls=frozenset({"gateway.kafka.clients.make_producer"}),
+    ),
+    Job(
+        does="read assigned partitions",
+        owner="gateway.kafka.consumer",
+        calls=frozenset({"gateway.kafka.clients.make_consumer"}),
+        except_in=(("gateway.kafka.group_client", "read as a member of a group"),),
     ),
     Job(
         does="admit a caller to the records of topics",

@@ -10,29 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-
-from gateway.kafka.connection import Connection, Reach
-from gateway.kafka.consumer import record_of
-from gateway.kafka.errors import KafkaFailure, from_exception, translated
+from gateway.kafka.clients import LANE_READS
+from gateway.kafka.connection import Connection
+from gateway.kafka.consumer import AssignedConsumer, End, Event, Failed
+from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Place, Record
 
 # Messages handed to the loop at once: a few milliseconds of its time.
 BATCH: Final = 500
-# Bytes fetched from one partition at a time. A larger batch arrives whole.
-FETCH_BYTES: Final = 1024 * 1024
-# The largest answer of a broker, over all partitions.
-ANSWER_BYTES: Final = 4 * 1024 * 1024
-# How soon a full queue is checked again; librdkafka's default second is for slow readers.
-FULL_QUEUE_MS: Final = 10
-# How long a broker holds an empty fetch. An added partition waits as long.
-FETCH_WAIT_MS: Final = 100
 # Batches that the loop has not taken yet; the thread pauses meanwhile.
 BATCHES_WAITING: Final = 2
 # An idle client is closed after this, and created again on demand.
 IDLE_S: Final = 10.0
-# How long librdkafka takes a missing topic for a new one.
-NEW_TOPIC_MS: Final = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,42 +108,23 @@ class Lane:
 
     def _run(self) -> None:
         try:
-            client = self._client()
+            consumer = self._consumer()
         except KafkaFailure as failed:
             self._refuse(failed)
             return
         try:
             while (orders := self._next_orders()) is not None:
-                self._obey(client, orders)
+                self._obey(consumer, orders)
                 if self._reading:
-                    messages = client.consume(1, self._pace.tick_s)
-                    if messages:
-                        messages += client.consume(BATCH - 1, 0)
-                        self._hand_over(messages)
+                    events = consumer.poll(most=BATCH, wait_s=self._pace.tick_s)
+                    if events:
+                        self._hand_over(events)
         finally:
-            client.close()
+            consumer.close()
 
-    def _client(self) -> Consumer:
-        settings = self._connection.settings(
-            Reach(self._connection.bootstrap),
-            # confluent-kafka requires one for a consumer; nothing is ever stored under it.
-            group_id=self._connection.client_id,
-            enable_auto_commit=False,
-            enable_auto_offset_store=False,
-            auto_offset_reset="error",
-            enable_partition_eof=True,
-            check_crcs=True,
-            fetch_wait_max_ms=FETCH_WAIT_MS,
-            fetch_message_max_bytes=FETCH_BYTES,
-            fetch_max_bytes=ANSWER_BYTES,
-            queued_max_messages_kbytes=self._pace.ahead_kbytes,
-            fetch_queue_backoff_ms=FULL_QUEUE_MS,
-            topic_metadata_propagation_max_ms=NEW_TOPIC_MS,
-        )
-        try:
-            return Consumer(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise from_exception(error, self._connection.bootstrap) from error
+    def _consumer(self) -> AssignedConsumer:
+        ahead = {"queued.max.messages.kbytes": self._pace.ahead_kbytes}
+        return AssignedConsumer(self._connection, LANE_READS, ahead)
 
     def _refuse(self, failed: KafkaFailure) -> None:
         with self._change:
@@ -177,45 +147,40 @@ class Lane:
             orders, self._orders = self._orders, []
             return orders
 
-    def _obey(self, client: Consumer, orders: Sequence[tuple[Place, int, int | None]]) -> None:
+    def _obey(
+        self, consumer: AssignedConsumer, orders: Sequence[tuple[Place, int, int | None]]
+    ) -> None:
         # Of several orders for one partition, only the last one counts.
         for place, (order, offset) in {one[0]: one[1:] for one in orders}.items():
             try:
                 if self._reading.pop(place, None) is not None:
-                    client.incremental_unassign([TopicPartition(place.topic, place.partition)])
+                    consumer.remove([place])
                 if offset is not None:
-                    client.incremental_assign(
-                        [TopicPartition(place.topic, place.partition, offset)]
-                    )
+                    consumer.add({place: offset})
                     self._reading[place] = order
-            except KafkaException as error:
-                failed = from_exception(error, str(place))
+            except KafkaFailure as failed:
                 self._send([Arrived(place=place, order=order, failed=failed)])
 
-    def _hand_over(self, messages: Sequence[Message]) -> None:
-        """Hand messages to the loop, once it has taken enough of the earlier ones."""
+    def _hand_over(self, events: Sequence[Event]) -> None:
+        """Hand events to the loop, once it has taken enough of the earlier ones."""
         found: list[Arrived] = []
         records: dict[Place, list[Record]] = {}
-        for message in messages:
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            error = message.error()
-            if topic is None or partition is None or partition < 0:
-                # An event of the whole client, such as a lost broker: it reconnects by itself.
-                continue
-            place = Place(topic=topic, partition=partition)
-            order = self._reading.get(place)
-            if order is None:
-                continue
-            if error is None:
-                assert offset is not None
-                records.setdefault(place, []).append(record_of(message, topic, partition, offset))
-                continue
-            before = records.pop(place, ())
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - a documented constant
-                found.append(Arrived(place=place, order=order, records=before, end=offset))
-            else:
-                failed = translated(error, str(place))
-                found.append(Arrived(place=place, order=order, records=before, failed=failed))
+        for event in events:
+            if isinstance(event, Record):
+                place = Place(topic=event.topic, partition=event.partition)
+                if place in self._reading:
+                    records.setdefault(place, []).append(event)
+            # An event of the whole client is a lost broker: it reconnects by itself.
+            elif (at := event.place) is not None and at in self._reading:
+                found.append(
+                    Arrived(
+                        place=at,
+                        order=self._reading[at],
+                        records=records.pop(at, ()),
+                        end=event.offset if isinstance(event, End) else None,
+                        failed=event.failure if isinstance(event, Failed) else None,
+                    )
+                )
         found += [
             Arrived(place=place, order=self._reading[place], records=some)
             for place, some in records.items()

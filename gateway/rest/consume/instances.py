@@ -18,7 +18,8 @@ from urllib.parse import quote
 from gateway.access.callers import Caller
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.member import Closed, Member
+from gateway.kafka.group_client import Closed
+from gateway.kafka.member import Member
 from gateway.kafka.readers.admission import Readable
 from gateway.kafka.roster import Roster
 from gateway.kafka.topic_pattern import TopicPattern

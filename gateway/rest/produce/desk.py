@@ -7,8 +7,10 @@ from typing import Final, Protocol
 
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
-from gateway.kafka.delivery import NO_TOPIC, Deliveries, size_of
+from gateway.kafka.delivery import Deliveries
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.known_topics import NO_TOPIC
+from gateway.kafka.producer import size_of
 from gateway.kafka.values import Delivered, NewRecord
 from gateway.rest.calls import JSON, Call
 from gateway.rest.codes import ApiError, Code
@@ -88,19 +90,19 @@ class Desk:
 
     async def require(self, topic: str, partition: int | None = None) -> None:
         """Look a topic up; errors distinguish a missing topic from a missing partition."""
-        count = await self.deliveries.require(topic)
+        count = await self.deliveries.topics.require(topic)
         if partition is None or partition < count:
             return
         try:
-            await self.deliveries.require(topic, partition)
+            await self.deliveries.topics.require(topic, partition)
         except KafkaFailure as failed:
-            if self.deliveries.is_known(topic):
+            if self.deliveries.topics.is_known(topic):
                 raise ApiError(Code.NO_PARTITION, f"Partition not found. {failed}") from None
             raise
 
     def is_ready(self, topic: str, partition: int | None) -> bool:
         """Tell whether a record may be sent without waiting."""
-        return not self.deliveries.is_full and self.deliveries.is_known(topic, partition)
+        return not self.deliveries.is_full and self.deliveries.topics.is_known(topic, partition)
 
     async def ready(self, caller: Caller, topic: str, partition: int | None) -> None:
         """Wait until a record may be sent. Raises if it never may."""

@@ -12,7 +12,7 @@ import pytest
 from connectors.runtime.cluster_wire import ClusterWire
 from connectors.sdk.records import TopicPartition
 from gateway.kafka.admin import Admin
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic, Span
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 
@@ -109,7 +109,7 @@ def test_dead_letters_of_a_sink_arrive_once_when_it_is_mended(
         "errors.deadletterqueue.context.headers.enable": "true",
     }
     Admin(home.connection).create([NewTopic(name=name, partitions=2, replication_factor=1)])
-    producer = Producer(home.connection, name)
+    producer = TopicWriter(home.connection, name)
     # So the target, which keeps offsets itself, knows nothing of what comes behind.
     for number, value in enumerate((b'"fine"', b'"fine"', *poison)):
         producer.send(NewRecord(value=value, partition=number % 2))
@@ -152,7 +152,7 @@ def test_a_run_whose_worker_is_killed_goes_on_and_sends_no_letter_twice(
         "file": f"{name}.txt",
         "errors.deadletterqueue.topic.name": dead,
     }
-    producer = Producer(home.connection, dead)
+    producer = TopicWriter(home.connection, dead)
     for number in range(MANY_LETTERS):
         producer.send(NewRecord(value=b"%d" % number))
     producer.flush()

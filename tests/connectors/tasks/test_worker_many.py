@@ -10,7 +10,7 @@ import pytest
 
 from bench.processes import Process
 from gateway.kafka.admin import Admin
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.scale import IS_LONG
@@ -53,7 +53,7 @@ def test_each_of_many_connectors_sees_a_record_within_its_turn(
                 break
             readers = range(topic, MANY, TOPICS)
             before = {number: size_of(home, number) for number in readers}
-            producer = Producer(home.connection, f"light-{topic}")
+            producer = TopicWriter(home.connection, f"light-{topic}")
             producer.send(NewRecord(value=b"x"))
             producer.flush()
             took += arrivals(home, before, seen)

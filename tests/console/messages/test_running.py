@@ -21,7 +21,7 @@ from console.messages.endpoint import STREAM, Endpoint
 from console.messages.jobs import Means
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic
 from tests.console import cluster_rows
 from tests.fakes.asgi_browser import Browser, streaming
@@ -50,7 +50,7 @@ def topic(home: SharedHome, unique: Any) -> str:
     # The records are of 1970, and retention takes those of a default topic after minutes.
     kept = {"retention.ms": "-1"}
     Admin(connection).create([NewTopic(name=name, partitions=PARTITIONS, configs=kept)])
-    producer = Producer(connection, name)
+    producer = TopicWriter(connection, name)
     for number in range(RECORDS):
         document = {"id": 2**53 + 1 + number, "note": "<b>needle</b>" if number % 100 == 7 else ""}
         producer.send(
@@ -151,7 +151,7 @@ def test_a_tail_tells_a_burst_record_by_record(home: SharedHome, cookie: str, to
 
 
 def burst(home: SharedHome, topic: str) -> None:
-    producer = Producer(Connection(bootstrap=home.bootstrap), topic)
+    producer = TopicWriter(Connection(bootstrap=home.bootstrap), topic)
     for number in range(BURST):
         producer.send(NewRecord(value=b"%d" % number, partition=1))
     producer.send(NewRecord(value=b"last", partition=1))
@@ -162,7 +162,7 @@ def burst(home: SharedHome, topic: str) -> None:
 def test_hits_come_at_once_and_who_leaves_ends_the_search(
     home: SharedHome, cookie: str, topic: str, report: Any
 ) -> None:
-    producer = Producer(Connection(bootstrap=home.bootstrap), topic)
+    producer = TopicWriter(Connection(bootstrap=home.bootstrap), topic)
     for number in range(LONG):
         producer.send(NewRecord(value=b'{"id": %d, "pad": "%s"}' % (number, PAD), partition=0))
     producer.flush()

@@ -17,7 +17,7 @@ from console.monitoring.rings import Moment
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import ResourceKind, Span
 from tests.fakes.broker_thread import broker_beside
 
@@ -125,12 +125,12 @@ def test_a_producer_that_is_given_up_is_closed(
 ) -> None:
     closed = threading.Event()
 
-    class Watched(Producer):
+    class Watched(TopicWriter):
         def close(self) -> None:
             super().close()
             closed.set()
 
-    monkeypatch.setattr(metrics_topic, "Producer", Watched)
+    monkeypatch.setattr(metrics_topic, "TopicWriter", Watched)
     with broker_beside(tmp_path) as broker:
         topic = MetricsTopic("samples", log=Said())
         topic.set_brokers([broker.bootstrap])

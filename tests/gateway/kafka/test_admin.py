@@ -7,7 +7,7 @@ import pytest
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure, Kind
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import (
     ConfigEdit,
     EditKind,
@@ -156,7 +156,7 @@ def test_a_brokers_configs_are_named_with_their_source(admin: Admin) -> None:
 
 def test_a_place_in_a_partition_becomes_an_offset(connection: Connection, admin: Admin) -> None:
     admin.create([NewTopic(name="placed", partitions=2)])
-    producer = Producer(connection, "placed")
+    producer = TopicWriter(connection, "placed")
     for number in range(5):
         producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=1_000 + number))
     producer.flush()

@@ -8,7 +8,7 @@ from gateway.kafka.admin_calls import AdminCalls
 from gateway.kafka.bounds import at_time, bounds
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, Place
 from tests.fakes.broker_thread import broker_beside
 
@@ -25,7 +25,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminCalls]:
     folder = tmp_path_factory.mktemp("broker")
     with broker_beside(folder, topics={"orders": 2, "clicks": 1}) as broker:
         connection = Connection(bootstrap=broker.bootstrap, timeout_s=5)
-        producer = Producer(connection, "orders")
+        producer = TopicWriter(connection, "orders")
         for written_ms in SECONDS:
             producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=written_ms))
         producer.flush()

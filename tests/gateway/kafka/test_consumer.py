@@ -14,7 +14,7 @@ from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
 from gateway.kafka.errors import KafkaFailure, Kind
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic, Record, Span, TimestampKind
 from tests.fakes.broker_thread import broker_beside
 from tests.wire import Wire
@@ -29,7 +29,7 @@ RECORDS = 20
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     with broker_beside(tmp_path_factory.mktemp("broker"), topics={"orders": PARTITIONS}) as broker:
         connection = Connection(bootstrap=broker.bootstrap)
-        producer = Producer(connection, "orders")
+        producer = TopicWriter(connection, "orders")
         for number in range(RECORDS):
             for partition in range(PARTITIONS):
                 producer.send(
@@ -77,7 +77,7 @@ def test_a_record_carries_its_time_and_who_set_it(connection: Connection) -> Non
     Admin(connection).create(
         [NewTopic(name="stamped", configs={"message.timestamp.type": "LogAppendTime"})]
     )
-    producer = Producer(connection, "stamped")
+    producer = TopicWriter(connection, "stamped")
     producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=1))
     producer.flush()
 
@@ -122,7 +122,7 @@ def test_a_reader_goes_on_with_what_is_written_later(connection: Connection) -> 
         while not reader.ends:
             assert next(batches) == []
 
-        producer = Producer(connection, "later")
+        producer = TopicWriter(connection, "later")
         producer.send(NewRecord(value=b"new"))
         producer.flush()
 

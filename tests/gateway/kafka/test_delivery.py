@@ -62,8 +62,8 @@ def places_of(told: list[Told]) -> list[tuple[int, int]]:
 
 def test_records_of_several_topics_are_told_in_their_order(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
-        assert await deliveries.require("one") == 1
-        assert await deliveries.require("two", 1) == 2
+        assert await deliveries.topics.require("one") == 1
+        assert await deliveries.topics.require("two", 1) == 2
         one, two = await asyncio.gather(
             told_of(deliveries, "one", *[NewRecord(value=b"v")] * 500),
             told_of(deliveries, "two", *[NewRecord(value=None, partition=1)] * 500),
@@ -77,7 +77,7 @@ def test_records_of_several_topics_are_told_in_their_order(connection: Connectio
 
 def test_the_time_that_a_record_has_is_told(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
-        await deliveries.require("one")
+        await deliveries.topics.require("one")
         [told] = await told_of(deliveries, "one", NewRecord(value=b"", timestamp_ms=1_234))
         assert isinstance(told, Delivered)
         assert told.timestamp_ms == 1_234
@@ -89,10 +89,10 @@ def test_a_topic_that_is_missing_is_told_and_not_made(connection: Connection) ->
     async def work(deliveries: Deliveries) -> None:
         for _ in range(2):
             with pytest.raises(KafkaFailure, match="topic absent") as caught:
-                await deliveries.require("absent")
+                await deliveries.topics.require("absent")
             assert caught.value.name == "UNKNOWN_TOPIC_OR_PARTITION"
         with pytest.raises(KafkaFailure, match="has 2 of them"):
-            await deliveries.require("two", 2)
+            await deliveries.topics.require("two", 2)
 
     on_loop(connection, work)
 
@@ -102,9 +102,9 @@ def test_a_topic_that_is_missing_is_told_and_not_made(connection: Connection) ->
 def test_a_topic_that_was_just_made_is_there(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
         with pytest.raises(KafkaFailure):
-            await deliveries.require("new")
+            await deliveries.topics.require("new")
         await asyncio.to_thread(Admin(connection).create, [NewTopic(name="new", partitions=1)])
-        assert await deliveries.require("new") == 1
+        assert await deliveries.topics.require("new") == 1
         assert places_of(await told_of(deliveries, "new", NewRecord(value=b"x"))) == [(0, 0)]
 
     on_loop(connection, work)
@@ -114,12 +114,12 @@ def test_a_topic_that_was_deleted_is_found_out_by_its_next_record(connection: Co
     Admin(connection).create([NewTopic(name="gone", partitions=1)])
 
     async def work(deliveries: Deliveries) -> None:
-        await deliveries.require("gone")
+        await deliveries.topics.require("gone")
         assert places_of(await told_of(deliveries, "gone", NewRecord(value=b"x"))) == [(0, 0)]
         await asyncio.to_thread(Admin(connection).delete, ["gone"])
         [told] = await told_of(deliveries, "gone", NewRecord(value=b"x"))
         assert isinstance(told, KafkaFailure)
-        assert not deliveries.is_known("gone")
+        assert not deliveries.topics.is_known("gone")
 
     on_loop(connection, work)
 
@@ -128,10 +128,10 @@ def test_a_topic_that_was_deleted_is_found_out_by_its_next_record(connection: Co
 
 def test_a_client_that_can_send_no_more_is_replaced(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
-        await deliveries.require("one")
+        await deliveries.topics.require("one")
         told = await told_of(deliveries, "one", NewRecord(value=b"x"))
-        assert deliveries._line is not None  # noqa: SLF001 - the library offers no way to break it
-        deliveries._line.is_broken = True  # noqa: SLF001 - as above
+        assert deliveries._polled is not None  # noqa: SLF001 - the library offers no way to break it
+        deliveries._polled.producer.is_broken = True  # noqa: SLF001 - as above
         told += await told_of(deliveries, "one", NewRecord(value=b"y"))
         assert len(places_of(told)) == 2
 
@@ -140,7 +140,7 @@ def test_a_client_that_can_send_no_more_is_replaced(connection: Connection) -> N
 
 def test_a_record_that_is_too_large_fails_alone(connection: Connection) -> None:
     async def work(deliveries: Deliveries) -> None:
-        await deliveries.require("one")
+        await deliveries.topics.require("one")
         [large] = await told_of(deliveries, "one", NewRecord(value=bytes(2_000_000)))
         [small] = await told_of(deliveries, "one", NewRecord(value=b"x"))
         assert isinstance(large, KafkaFailure)
@@ -167,7 +167,7 @@ def test_a_header_that_the_library_cannot_take_fails_alone(
 def test_brokers_that_are_away_are_told_within_the_time_of_a_delivery() -> None:
     async def work(deliveries: Deliveries) -> None:
         with pytest.raises(KafkaFailure) as caught:
-            await deliveries.require("one")
+            await deliveries.topics.require("one")
         assert caught.value.name == "BROKER_NOT_AVAILABLE"
         [told] = await told_of(deliveries, "one", NewRecord(value=b"x"))
         assert isinstance(told, KafkaFailure)

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from gateway.kafka.connection import Connection
 from gateway.kafka.lag import lags
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, PartitionLag
 from tests.builders.cleaning import clean_now, rows_of
 from tests.fakes.broker_thread import broker_beside
@@ -35,7 +35,7 @@ def started(
     ):
         connection = Connection(bootstrap=broker.bootstrap, timeout_s=10)
         for topic in ("orders", "clicks"):
-            producer = Producer(connection, topic)
+            producer = TopicWriter(connection, topic)
             for number in range(RECORDS):
                 # Second n before now is written as record RECORDS - n.
                 written_ms = NOW_MS - (RECORDS - number) * 1000
@@ -118,7 +118,7 @@ def test_what_was_deleted_before_it_was_read_is_flagged(
     started: tuple[GroupService, Connection],
 ) -> None:
     _, connection = started
-    producer = Producer(connection, "short")
+    producer = TopicWriter(connection, "short")
     for number in range(10):
         producer.send(NewRecord(value=b"x", partition=0, timestamp_ms=NOW_MS - 10 + number))
     producer.flush()
@@ -137,7 +137,7 @@ def test_of_a_compacted_topic_the_next_record_that_is_left_counts(
         configs = {"cleanup.policy": "compact", "segment.bytes": str(MIB)}
         broker.call(lambda: broker.running.twin.create_topic("kept", configs=configs))
         connection = Connection(bootstrap=broker.bootstrap, timeout_s=10)
-        producer = Producer(connection, "kept")
+        producer = TopicWriter(connection, "kept")
         for number in range(6):
             written_ms = NOW_MS - 6_000 + number * 1000
             producer.send(NewRecord(key=b"k", value=b"x" * (MIB // 2), timestamp_ms=written_ms))

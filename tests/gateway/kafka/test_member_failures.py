@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError
 
-from gateway.kafka import member as module
+from gateway.kafka import clients
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import Member, Reset, Subscription
@@ -67,7 +67,7 @@ class Library:
 
 
 def member(monkeypatch: pytest.MonkeyPatch, *batches: Sequence[Message]) -> Member:
-    monkeypatch.setattr(module, "Consumer", lambda _settings: Library(*batches))
+    monkeypatch.setattr(clients, "Consumer", lambda _settings: Library(*batches))
     found = Member(
         Connection(bootstrap="127.0.0.1:1"), "g", reset=Reset.EARLIEST, commits_itself=True
     )

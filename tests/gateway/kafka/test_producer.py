@@ -1,4 +1,4 @@
-"""Records in: each acknowledged, or told."""
+"""Producers: each record is acknowledged, or its failure is reported."""
 
 import gc
 import socket
@@ -13,7 +13,7 @@ from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
 from gateway.kafka.errors import KafkaFailure, Kind
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import Producer, TopicWriter
 from gateway.kafka.values import Delivered, NewRecord, NewTopic, Record, Span
 from tests.fakes.broker_thread import broker_beside
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     with broker_beside(
         tmp_path_factory.mktemp("broker"),
-        topics={"one": 1, "four": 4},
+        topics={"one": 1, "four": 4, "one_of_two": 1, "two": 2},
         defaults={"auto.create.topics.enable": "false"},
     ) as broker:
         yield Connection(bootstrap=broker.bootstrap)
@@ -46,7 +46,7 @@ def test_a_record_arrives_as_it_was_sent(connection: Connection, codec: str) -> 
         NewRecord(value=bytes(range(256)) * 100, key="schlüssel".encode(), timestamp_ms=8),
     ]
 
-    producer = Producer(connection, codec, codec=codec)
+    producer = TopicWriter(connection, codec, codec=codec)
     for record in sent:
         producer.send(record)
     producer.flush()
@@ -59,19 +59,20 @@ def test_a_record_arrives_as_it_was_sent(connection: Connection, codec: str) -> 
 
 def test_every_acknowledgement_tells_its_place(connection: Connection) -> None:
     told: list[Delivered] = []
-    producer = Producer(connection, "four", on_delivery=told.append)
+    producer = TopicWriter(connection, "four", on_delivery=told.append)
 
     for _ in range(3):
         producer.send(NewRecord(value=b"x", partition=2))
     producer.flush()
 
-    assert told == [Delivered(partition=2, offset=offset) for offset in range(3)]
+    assert [(each.partition, each.offset) for each in told] == [(2, offset) for offset in range(3)]
+    assert all(each.timestamp_ms for each in told)
 
 
 def test_a_key_goes_where_javas_client_sends_it(connection: Connection) -> None:
     """The numbers are murmur2's: what Kafka's own partitioner says of these keys, modulo 4."""
     told: list[Delivered] = []
-    producer = Producer(connection, "four", on_delivery=told.append)
+    producer = TopicWriter(connection, "four", on_delivery=told.append)
 
     for key in (b"alice", b"bob"):
         producer.send(NewRecord(value=b"x", key=key))
@@ -98,7 +99,7 @@ def murmur2(key: bytes) -> int:
 
 
 def test_a_record_that_is_too_large_is_told_with_its_partition(connection: Connection) -> None:
-    producer = Producer(connection, "one")
+    producer = TopicWriter(connection, "one")
     producer.send(NewRecord(value=bytes(2_000_000)))
 
     with pytest.raises(KafkaFailure, match="topic one, partition 0") as caught:
@@ -112,7 +113,7 @@ def test_a_topic_that_does_not_exist_is_told(connection: Connection) -> None:
     impatient = Connection(
         bootstrap=connection.bootstrap, properties={"topic.metadata.propagation.max.ms": "300"}
     )
-    producer = Producer(impatient, "nobody")
+    producer = TopicWriter(impatient, "nobody")
     producer.send(NewRecord(value=b"x"))
 
     with pytest.raises(KafkaFailure, match="topic nobody") as caught:
@@ -122,7 +123,7 @@ def test_a_topic_that_does_not_exist_is_told(connection: Connection) -> None:
 
 
 def test_a_partition_that_does_not_exist_is_told(connection: Connection) -> None:
-    producer = Producer(connection, "one")
+    producer = TopicWriter(connection, "one")
     producer.send(NewRecord(value=b"x", partition=9))
 
     with pytest.raises(KafkaFailure, match="topic one, partition 9") as caught:
@@ -138,7 +139,7 @@ def test_a_source_faster_than_the_cluster_waits_and_loses_nothing(connection: Co
     small = Connection(
         bootstrap=connection.bootstrap, properties={"queue.buffering.max.messages": "10"}
     )
-    producer = Producer(small, "fast", on_delivery=told.append)
+    producer = TopicWriter(small, "fast", on_delivery=told.append)
 
     for number in range(100):
         producer.send(NewRecord(value=b"%d" % number))
@@ -153,7 +154,43 @@ def test_a_header_whose_name_the_library_cannot_take_is_refused(
     connection: Connection, name: str
 ) -> None:
     with pytest.raises(KafkaFailure, match="its name is not plain text"):
-        Producer(connection, "one").send(NewRecord(value=b"x", headers=((name, b"1"),)))
+        TopicWriter(connection, "one").send(NewRecord(value=b"x", headers=((name, b"1"),)))
+
+
+def test_records_of_several_topics_are_reported_by_a_flush(connection: Connection) -> None:
+    producer = Producer(connection)
+    reported: list[Delivered | KafkaFailure] = []
+
+    producer.send("one_of_two", NewRecord(value=b"a"), reported.append)
+    producer.send("two", NewRecord(value=b"b", partition=1), reported.append)
+    producer.flush()
+
+    assert all(isinstance(one, Delivered) for one in reported)
+    assert len(reported) == 2
+    assert [r.value for r in read(connection, "one_of_two")] == [b"a"]
+    assert [r.value for r in read(connection, "two", 1)] == [b"b"]
+    assert not producer.is_broken
+
+
+def test_missing_topic_fails_its_own_records_only(connection: Connection) -> None:
+    producer = Producer(connection)
+    reported: list[Delivered | KafkaFailure] = []
+
+    producer.send("missing", NewRecord(value=b"a"), reported.append)
+    producer.send("two", NewRecord(value=b"b", partition=0), reported.append)
+    producer.flush()
+
+    assert {type(one) for one in reported} == {Delivered, KafkaFailure}
+
+
+def test_unreachable_cluster_breaks_the_producer() -> None:
+    producer = Producer(Connection(bootstrap="127.0.0.1:1", timeout_s=5))
+    producer.send("one", NewRecord(value=b"a"), lambda _: None)
+
+    with pytest.raises(KafkaFailure, match="BROKER_NOT_AVAILABLE"):
+        producer.flush()
+
+    assert producer.is_broken
 
 
 def test_a_producer_that_is_closed_leaves_no_thread_behind_whatever_it_could_not_send() -> None:
@@ -161,9 +198,9 @@ def test_a_producer_that_is_closed_leaves_no_thread_behind_whatever_it_could_not
         # Bound and not listening: it refuses, and nobody else can take it.
         taken.bind(("127.0.0.1", 0))
         away = Connection(bootstrap=f"127.0.0.1:{taken.getsockname()[1]}")
-        client = Producer(away, "one")
+        client = TopicWriter(away, "one")
         before = threads()
-        producer = Producer(away, "one")
+        producer = TopicWriter(away, "one")
         producer.send(NewRecord(value=b"x"))
         assert threads() > before
 

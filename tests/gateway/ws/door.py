@@ -17,7 +17,7 @@ import uvicorn
 from websockets.asyncio.client import connect
 
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Receive, Scope, Send
 from gateway.rest.mounts import Door, mounts
@@ -106,7 +106,7 @@ def programs_door(folder: Path) -> Iterator[ProgramsDoor]:
         broker_beside(folder / "broker", topics=topics, defaults=SOON) as broker,
     ):
         for topic in TOPICS:
-            producer = Producer(Connection(bootstrap=broker.bootstrap), topic)
+            producer = TopicWriter(Connection(bootstrap=broker.bootstrap), topic)
             producer.send(NewRecord(value=b"one"))
             producer.flush()
         worker = Worker(Place(name="w", home=folder, sockets=folder, bootstrap=broker.bootstrap))

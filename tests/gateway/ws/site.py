@@ -21,7 +21,7 @@ from gateway.kafka.connection import Connection as Brokers
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.member import Member
 from gateway.kafka.pool import Pool
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Scope, headers_of
@@ -127,7 +127,7 @@ class Site:
         self.deliveries = Deliveries(brokers)
         self.traffic = Counter()
         creation = TopicCreation(
-            Pool(lambda: brokers), look_up=self.deliveries.require, cluster_id=lambda: "c"
+            Pool(lambda: brokers), look_up=self.deliveries.topics.require, cluster_id=lambda: "c"
         )
         self.sockets = Sockets(
             Services(
@@ -168,7 +168,7 @@ class Reached(Protocol):
 
 
 def write(broker: Reached, topic: str, values: Sequence[bytes | None], partition: int = 0) -> None:
-    producer = Producer(Brokers(bootstrap=broker.bootstrap), topic)
+    producer = TopicWriter(Brokers(bootstrap=broker.bootstrap), topic)
     for value in values:
         producer.send(NewRecord(value=value, partition=partition))
     producer.flush()

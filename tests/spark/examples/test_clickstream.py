@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from tests.extras import requires
 from tests.spark.topics import create
@@ -37,7 +37,7 @@ class Stream:
         self._folder = str(folder)
 
     def write(self, *records: NewRecord) -> None:
-        producer = Producer(Connection(bootstrap=self._bootstrap), self._topic)
+        producer = TopicWriter(Connection(bootstrap=self._bootstrap), self._topic)
         for record in records:
             producer.send(record)
         producer.flush()

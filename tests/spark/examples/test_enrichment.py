@@ -9,7 +9,7 @@ import pytest
 
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, Span
 from tests.extras import requires
 from tests.spark.topics import create
@@ -30,7 +30,7 @@ class Shop:
         self.sinks = (enriched, unmatched, bad)
 
     def put(self, topic: str, key: str, value: bytes | None) -> None:
-        producer = Producer(self.connection, topic)
+        producer = TopicWriter(self.connection, topic)
         producer.send(NewRecord(key=key.encode(), value=value))
         producer.flush()
 

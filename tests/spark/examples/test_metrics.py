@@ -9,7 +9,7 @@ import pytest
 
 from gateway.kafka.connection import Connection
 from gateway.kafka.consumer import Reader
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, Span
 from spark_integration.examples import metrics
 from tests.extras import requires
@@ -34,7 +34,7 @@ def run(spark: Any, bootstrap: str, source: str, checkpoint: Path) -> None:
 
 
 def write(bootstrap: str, topic: str, seconds: range) -> None:
-    producer = Producer(Connection(bootstrap=bootstrap), topic)
+    producer = TopicWriter(Connection(bootstrap=bootstrap), topic)
     for second in seconds:
         for record in sample(second, records=second, waiting=second):
             producer.send(NewRecord(key=record.key, value=record.value))

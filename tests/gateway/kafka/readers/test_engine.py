@@ -12,7 +12,7 @@ from gateway.access.grants import names_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.readers.admission import admit
 from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.reading import Reading
@@ -44,7 +44,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BesideBroker]:
 def write(
     broker: BesideBroker, topic: str, numbers: range, *, partition: int = 0, size: int = 1
 ) -> None:
-    producer = Producer(Connection(bootstrap=broker.bootstrap), topic)
+    producer = TopicWriter(Connection(bootstrap=broker.bootstrap), topic)
     for number in numbers:
         value = b"%d" % number
         producer.send(

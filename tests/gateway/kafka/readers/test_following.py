@@ -9,7 +9,7 @@ import pytest
 from gateway.access.grants import EVERYTHING, names_of
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.readers import engine
 from gateway.kafka.readers.admission import admit
 from gateway.kafka.readers.engine import Readers, TooManyReadings
@@ -57,7 +57,7 @@ class Site:
 
     async def write(self, place: Place, values: range) -> None:
         def work() -> None:
-            producer = Producer(Connection(bootstrap=self.bootstrap), place.topic)
+            producer = TopicWriter(Connection(bootstrap=self.bootstrap), place.topic)
             for value in values:
                 producer.send(NewRecord(value=b"%d" % value, partition=place.partition))
             producer.flush()

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
 from gateway.access.token_scopes import Scope, grants_of
-from gateway.kafka import member
+from gateway.kafka import clients
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.consume import actions
@@ -86,7 +86,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("broker")
     with broker_beside(folder, topics={"orders": 2, "odd": 1}, defaults=SOON) as broker:
         connection = Connection(bootstrap=broker.bootstrap)
-        orders, odd = Producer(connection, "orders"), Producer(connection, "odd")
+        orders, odd = TopicWriter(connection, "orders"), TopicWriter(connection, "odd")
         for number in range(RECORDS):
             orders.send(
                 NewRecord(
@@ -330,7 +330,7 @@ def test_the_client_library_gets_names_and_no_pattern_of_a_caller(
             given.extend(topics)
             super().subscribe(topics, *hooks, **named)
 
-    monkeypatch.setattr(member, "Consumer", Recorded)
+    monkeypatch.setattr(clients, "Consumer", Recorded)
 
     async def scenario(gateway: Gateway) -> None:
         path = await created(gateway, "names-only")

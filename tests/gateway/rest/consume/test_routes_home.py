@@ -18,7 +18,7 @@ import pytest
 
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic
 from tests.cluster import ROOT, Cluster, running_cluster
 from tests.fakes.balancer import Address, Balancer, balancing
@@ -139,7 +139,7 @@ def client(balancer: Balancer, token: str) -> Client:
 
 
 def produce(home: Cluster, numbers: range) -> None:
-    producer = Producer(Connection(bootstrap=home.bootstrap), "orders")
+    producer = TopicWriter(Connection(bootstrap=home.bootstrap), "orders")
     for number in numbers:
         producer.send(NewRecord(value=b'{"n":%d}' % number, partition=number % 2))
     producer.flush()

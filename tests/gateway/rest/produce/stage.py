@@ -43,7 +43,7 @@ class Stage:
     def creation(self) -> TopicCreation:
         return TopicCreation(
             Pool(lambda: self.connection),
-            look_up=self.deliveries.require,
+            look_up=self.deliveries.topics.require,
             cluster_id=lambda: CLUSTER,
         )
 

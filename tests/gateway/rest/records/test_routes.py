@@ -13,7 +13,7 @@ from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Operation, Role
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
-from gateway.kafka.producer import Producer
+from gateway.kafka.producer import TopicWriter
 from gateway.kafka.readers import engine
 from gateway.kafka.readers.engine import Readers
 from gateway.kafka.values import NewRecord, NewTopic
@@ -45,7 +45,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BesideBroker]:
 def write(
     broker: BesideBroker, topic: str, values: Sequence[bytes | None], *, partition: int = 0
 ) -> None:
-    producer = Producer(Connection(bootstrap=broker.bootstrap), topic)
+    producer = TopicWriter(Connection(bootstrap=broker.bootstrap), topic)
     for number, value in enumerate(values):
         producer.send(
             NewRecord(

@@ -1,14 +1,15 @@
-"""Records of partitions that are named, and commits without membership."""
+"""Reads of assigned partitions, and commits without membership."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from connectors.runtime.inlet import ClusterInlet
+from connectors.sdk.records import TopicPartition
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.groups import Groups
-from gateway.kafka.hand_assigned import HandAssigned
-from gateway.kafka.sender import Sender
+from gateway.kafka.producer import Producer
 from gateway.kafka.values import NewRecord, Place, Record
 from tests.fakes.broker_thread import broker_beside
 
@@ -16,24 +17,24 @@ pytestmark = pytest.mark.slow
 
 # A look takes a tenth of a second.
 LOOKS = 100
-A0 = Place(topic="a", partition=0)
-B1 = Place(topic="b", partition=1)
+A0 = TopicPartition(topic="a", partition=0)
+B1 = TopicPartition(topic="b", partition=1)
 
 
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     with broker_beside(tmp_path_factory.mktemp("broker"), topics={"a": 1, "b": 2}) as broker:
         connection = Connection(bootstrap=broker.bootstrap)
-        sender = Sender(connection)
+        producer = Producer(connection)
         for number in range(5):
             for place in (A0, B1):
                 record = NewRecord(value=b"%d" % number, partition=place.partition)
-                sender.send(place.topic, record, lambda _: None)
-        sender.flush()
+                producer.send(place.topic, record, lambda _: None)
+        producer.flush()
         yield connection
 
 
-def taken(client: HandAssigned, count: int) -> list[Record]:
+def taken(client: ClusterInlet, count: int) -> list[Record]:
     found: list[Record] = []
     for _ in range(LOOKS):
         found += client.take(most=100, wait_s=0.1)
@@ -43,7 +44,7 @@ def taken(client: HandAssigned, count: int) -> list[Record]:
 
 
 def test_partitions_are_read_from_their_offsets_on(connection: Connection) -> None:
-    client = HandAssigned(connection, "g1", reset="earliest")
+    client = ClusterInlet(connection, "g1", reset="earliest")
     client.begin({A0: 3, B1: 4})
 
     found = taken(client, 3)
@@ -57,34 +58,37 @@ def test_partitions_are_read_from_their_offsets_on(connection: Connection) -> No
 
 
 def test_the_ends_that_were_reached_are_known(connection: Connection) -> None:
-    client = HandAssigned(connection, "g0", reset="earliest")
+    client = ClusterInlet(connection, "g0", reset="earliest")
     # The other partition of this topic has no records.
-    empty = Place(topic="b", partition=0)
+    empty = TopicPartition(topic="b", partition=0)
     client.begin({A0: 3, empty: 0})
-    before = set(client.ended)
+    before = set(client.ended())
 
     for _ in range(LOOKS):
         client.take(most=100, wait_s=0.1)
-        if len(client.ended) == 2:
+        if len(client.ended()) == 2:
             break
     client.close()
 
     assert before == set()
-    assert client.ended == {A0, empty}
+    assert client.ended() == {A0, empty}
 
 
-def test_what_is_committed_is_the_groups(connection: Connection) -> None:
-    client = HandAssigned(connection, "g2", reset="earliest")
+def test_committed_offsets_belong_to_the_group(connection: Connection) -> None:
+    groups = Groups(connection)
+    # Waits until the coordinator has loaded the group.
+    assert groups.offsets(["g2"])["g2"] == {}
+    client = ClusterInlet(connection, "g2", reset="earliest")
     client.begin({A0: 0})
 
     client.commit({A0: 2})
     client.close()
 
-    assert Groups(connection).offsets(["g2"])["g2"] == {A0: 2}
+    assert groups.offsets(["g2"])["g2"] == {Place(topic="a", partition=0): 2}
 
 
 def test_a_partition_can_be_read_again(connection: Connection) -> None:
-    client = HandAssigned(connection, "g3", reset="earliest")
+    client = ClusterInlet(connection, "g3", reset="earliest")
     client.begin({A0: 0})
     first = taken(client, 5)
 
@@ -96,10 +100,8 @@ def test_a_partition_can_be_read_again(connection: Connection) -> None:
     assert [record.offset for record in again] == [3, 4]
 
 
-def test_an_offset_that_is_gone_is_told_where_nobody_says_where_to_begin(
-    connection: Connection,
-) -> None:
-    client = HandAssigned(connection, "g4", reset="error")
+def test_missing_offset_without_a_reset_policy_is_a_failure(connection: Connection) -> None:
+    client = ClusterInlet(connection, "g4", reset="error")
     client.begin({A0: 1000})
 
     with pytest.raises(KafkaFailure):
