@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from brokers.supervisor.components import store_url, valkey_socket
 from brokers.supervisor.errors import StartRefused
 from brokers.supervisor.home import Home
 from cli.environment import ROOT
@@ -91,4 +92,7 @@ def run(home: Path, *arguments: str) -> None:
     # Like the supervisor: only the owner may access the files of a home.
     os.umask(0o077)
     os.environ["SAMSA_HOME"] = str(home)
+    if valkey_socket(Home(home)).exists():
+        # So that streams of a revoked token end at once.
+        os.environ.setdefault("REDIS_URL", store_url(Home(home))["REDIS_URL"])
     os.execv(sys.executable, [sys.executable, str(ROOT / "manage.py"), "tokens", *arguments])

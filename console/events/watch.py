@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from channels.layers import get_channel_layer
 from django.db import Error, close_old_connections
 
 from brokers.controlplane import selectors
@@ -23,6 +24,8 @@ from console.events import visitors
 from console.events.hub import Hub, Owner
 from console.events.tables import Ticks, health
 from console.monitoring.selectors import Snapshot
+from gateway.shared import hints
+from gateway.shared.layer import SharedChannelLayer
 
 T = TypeVar("T")
 
@@ -73,16 +76,18 @@ class Watch:
         if any(not task.done() for task in self._tasks):
             return
         loop = asyncio.get_running_loop()
+        layer = get_channel_layer()
+        follow = [self._follow(layer)] if isinstance(layer, SharedChannelLayer) else []
         looks = (
             (self.look_at_versions, 0, self._versions_s),
             (self.look_at_tables, 0, self._tables_s),
             (self.look_for_ended_sessions, self._sessions_s, self._sessions_s),
             (self.look_at_sessions, self._whole_sessions_s, self._whole_sessions_s),
         )
-        self._tasks = tuple(
-            loop.create_task(self._repeat(look, first_s=first_s, each_s=each_s))
-            for look, first_s, each_s in looks
-        )
+        polls = [
+            self._repeat(look, first_s=first_s, each_s=each_s) for look, first_s, each_s in looks
+        ]
+        self._tasks = tuple(loop.create_task(each) for each in (*polls, *follow))
 
     def end(self) -> None:
         """Stop polling once the last stream is closed."""
@@ -96,12 +101,20 @@ class Watch:
     ) -> None:
         await asyncio.sleep(first_s)
         while True:
-            try:
-                await look()
-            except Exception:
-                # One poll that fails must not end later ones, on which every open tab relies.
-                log.exception("events.look_failed")
+            await self._try(look)
             await asyncio.sleep(each_s)
+
+    async def _follow(self, layer: SharedChannelLayer) -> None:
+        """Look for ended sessions at once, after each hint that there may be some."""
+        async for _ in hints.hints_of(layer, hints.ACCESS):
+            await self._try(self.look_for_ended_sessions)
+
+    async def _try(self, look: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await look()
+        except Exception:
+            # One poll that fails must not end later ones, on which every open tab relies.
+            log.exception("events.look_failed")
 
     async def look_at_versions(self) -> None:
         """Publish changes of clusters that have subscribers."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.conf import settings
 from django.db import Error, transaction
 
 from gateway.access import audit, models
@@ -67,6 +68,23 @@ def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
         deliver()
 
     transaction.on_commit(spread)
+    # Last, and robust: whether it arrives is not part of the change.
+    transaction.on_commit(hint, robust=True)
+
+
+def hint() -> None:
+    """Let streams of all workers look at rights, tokens and sessions at once."""
+    if not settings.REDIS_URL:
+        return
+    try:
+        cluster = (settings.SAMSA_HOME / "cluster-id").read_text(encoding="ascii").strip()
+    except OSError:
+        # The home has not started yet, so it has no streams.
+        return
+    # Six megabytes, which processes that only read access need not take.
+    from gateway.shared import hints  # noqa: PLC0415
+
+    hints.send(hints.ACCESS, url=settings.REDIS_URL, cluster=cluster)
 
 
 def deliver() -> None:

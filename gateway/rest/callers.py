@@ -21,6 +21,8 @@ from gateway.rest.credentials import Asked, Password, asked_of, shown_in
 from gateway.rest.identity import KNOWN_SECONDS, Identity, SessionProof
 from gateway.rest.limits import Limits
 from gateway.rest.strangers import Strangers
+from gateway.shared import hints
+from gateway.shared.layer import SharedChannelLayer
 
 log: Final = logging.getLogger(__name__)
 # Each thread holds a connection to the database; a lookup takes a millisecond.
@@ -29,6 +31,9 @@ TOKEN_THREADS: Final = 3
 PASSWORD_THREADS: Final = 2
 # Different credentials that wait for a thread; the last one waits a fraction of a second.
 MAX_WAITING: Final = 256
+# After a hint, streams look in groups, so that their lookups leave room for those of calls.
+WOKEN_AT_ONCE: Final = 50
+WAKE_SECONDS: Final = 0.02
 # Passwords take a tenth of a second each; the last one waits a second or two.
 MAX_WAITING_PASSWORDS: Final = 20
 
@@ -46,6 +51,9 @@ class Callers:
         self._passwords = Lane(PASSWORD_THREADS, MAX_WAITING_PASSWORDS, "passwords")
         self._strangers = Strangers()
         self._asking: dict[object, asyncio.Future[Caller]] = {}
+        # The watches that wait for their next look.
+        self._sleepers: set[asyncio.Future[None]] = set()
+        self._following: asyncio.Task[None] | None = None
 
     async def of(self, scope: Scope) -> Caller:
         """Return the caller of a call or socket. Raises ApiError if it is refused or must wait."""
@@ -90,10 +98,11 @@ class Callers:
         """Return when a stream of a caller has to end, with the error to send.
 
         `holds` is called with the caller as known then: are its rights still sufficient? A check
-        takes KNOWN_SECONDS and as long again at most, so a stream ends within five.
+        takes KNOWN_SECONDS and as long again at most, so a stream ends within five; after a hint
+        that reaches this worker, within one.
         """
         while True:
-            await asyncio.sleep(KNOWN_SECONDS)
+            await self._sleep()
             try:
                 found = await self._once(
                     caller.proof, self._tokens, lambda: self._identity.again(caller.proof)
@@ -115,12 +124,41 @@ class Callers:
                     f"the rights of {caller.key} have changed, and no longer allow this stream",
                 )
 
+    def begin(self, layer: SharedChannelLayer) -> None:
+        """Follow hints from now on."""
+        self._following = asyncio.create_task(self._follow(layer))
+
     def drain(self) -> None:
         """Do nothing: answers in progress still need their callers."""
 
     async def close(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
         await self._tokens.close()
         await self._passwords.close()
+
+    async def _follow(self, layer: SharedChannelLayer) -> None:
+        """Let all watches look at once, after each hint that rights may have changed."""
+        async for _ in hints.hints_of(layer, hints.ACCESS):
+            self._identity.doubt()
+            sleepers = list(self._sleepers)
+            for start in range(0, len(sleepers), WOKEN_AT_ONCE):
+                for sleeper in sleepers[start : start + WOKEN_AT_ONCE]:
+                    wake(sleeper)
+                await asyncio.sleep(WAKE_SECONDS)
+
+    async def _sleep(self) -> None:
+        """Wait until it is time to look at a caller again."""
+        loop = asyncio.get_running_loop()
+        sleeper = loop.create_future()
+        self._sleepers.add(sleeper)
+        timer = loop.call_later(KNOWN_SECONDS, wake, sleeper)
+        try:
+            await sleeper
+        finally:
+            timer.cancel()
+            self._sleepers.discard(sleeper)
 
     async def _of(self, asked: Asked) -> Caller:
         key = self._identity.key_of(asked)
@@ -205,6 +243,11 @@ class Lane:
 
     def _leave(self, _done: "asyncio.Future[Caller]") -> None:
         self._present -= 1
+
+
+def wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
 
 
 def _in_thread(question: Callable[[], Caller]) -> Caller:

@@ -105,6 +105,8 @@ class Identity:
         self._monotonic = monotonic
         self._key = secrets.token_bytes(32)
         self._remembered: OrderedDict[object, Known] = OrderedDict()
+        # What was read before this may have changed.
+        self._doubted_at = 0.0
         self._lock = threading.Lock()
         self._checks = [threading.Lock() for _ in range(LOCKS)]
 
@@ -141,10 +143,14 @@ class Identity:
 
     def again(self, key: object) -> Caller:
         """Return the caller of a proof as known now. Raises ApiError if it is no longer valid."""
-        found = self.remembered(key)
-        if found is not None:
-            return found
+        known = self._recall(key, within=KNOWN_SECONDS)
+        if known is not None and known.read_at >= self._doubted_at:
+            return known.caller
         return self._asked(key, lambda: self._look(key))
+
+    def doubt(self) -> None:
+        """Let `again` ask the database for every caller: rights may have changed."""
+        self._doubted_at = self._monotonic()
 
     def _asked(self, key: object, question: Callable[[], Known]) -> Caller:
         """Ask the database; drop a refused caller, so that an outage does not revive it."""

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from channels import DEFAULT_CHANNEL_LAYER
+from channels.layers import channel_layers
 from django.conf import settings
 
 from gateway.kafka.connection import Connection
@@ -28,6 +30,8 @@ from gateway.rest.router import Callers as AnyCallers
 from gateway.rest.seats import Ledger
 from gateway.rest.topic_creation import TopicCreation
 from gateway.rest.traffic import Counter
+from gateway.shared import hints
+from gateway.shared.layer import SharedChannelLayer
 from gateway.shared.store import Shared
 
 if TYPE_CHECKING:
@@ -151,6 +155,14 @@ class Worker:
         return self.held(Shared(self.place.shared_url, cluster=self.cluster_id))
 
     @cached_property
+    def layer(self) -> SharedChannelLayer:
+        """The hints between processes, which Channels' `get_channel_layer` returns too."""
+        layer = hints.layer_of(self.shared)
+        layer.begin()
+        channel_layers.set(DEFAULT_CHANNEL_LAYER, layer)
+        return layer
+
+    @cached_property
     def ledger(self) -> Ledger:
         """The seats of callers, which all workers count together."""
         return self.held(Ledger(self.name, lambda: self.shared))
@@ -240,6 +252,7 @@ class Worker:
         if not self.place.shared_url:
             return
         try:
+            self.callers.begin(self.layer)
             self.sharing.begin()
         except ApiError as error:
             # Without the cluster's id, limits are those of this worker alone.
@@ -270,6 +283,8 @@ class Worker:
 
     async def close(self) -> None:
         """Close all parts; called when no answer is in progress any more."""
+        if "layer" in self.__dict__:
+            channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)
         async with asyncio.TaskGroup() as group:
             for part in self._parts:
                 group.create_task(self._close_one(part))

@@ -78,12 +78,13 @@ class Link:
 
     async def ask(self, commands: Sequence[Sequence[str | bytes | int]]) -> list[Any]:
         """Send commands together, and return their answers in order."""
-        await self.tell(commands)
+        self.write(commands)
+        await self._writer.drain()
         return [await self.next() for _ in commands]
 
-    async def tell(self, commands: Sequence[Sequence[str | bytes | int]]) -> None:
+    def write(self, commands: Sequence[Sequence[str | bytes | int]]) -> None:
+        """Send commands of few bytes; `next` returns their answers."""
         self._writer.write(b"".join(map(packed, commands)))
-        await self._writer.drain()
 
     async def next(self) -> Any:  # noqa: ANN401 - what a server says is bytes, numbers and lists
         """Return the next answer or message."""

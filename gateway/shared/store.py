@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from gateway.shared.link import Address, Link, LinkError, address_of, opened
+from gateway.shared.subscriber import Subscriber
 
 T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ class Shared:
         self._prefix = f"{PREFIX}:{cluster}"
         self._is_lost = False
         self._asks_again_at = 0.0
-        self._listeners: list[asyncio.Task[None]] = []
+        self._subscriber: Subscriber | None = None
 
     @property
     def is_there(self) -> bool:
@@ -203,10 +204,11 @@ class Shared:
 
     def listen(self, channel: str, heard: Callable[[bytes], None]) -> None:
         """Call `heard` on the loop with everything published from now on, until `close`."""
-        if self._address is not None:
-            self._listeners.append(
-                asyncio.get_running_loop().create_task(self._hear(channel, heard))
-            )
+        if self._address is None:
+            return
+        if self._subscriber is None:
+            self._subscriber = Subscriber(self._address, lost=self._lose, pause_s=PAUSE_SECONDS)
+        self._subscriber.listen(self._key("news", channel), heard)
 
     # --- life --------------------------------------------------------------------------------
 
@@ -214,9 +216,8 @@ class Shared:
         """Do nothing: draining parts still release what they own."""
 
     async def close(self) -> None:
-        for listener in self._listeners:
-            listener.cancel()
-        await asyncio.gather(*self._listeners, return_exceptions=True)
+        if self._subscriber is not None:
+            await self._subscriber.close()
         while self._idle:
             self._idle.pop().close()
 
@@ -258,29 +259,6 @@ class Shared:
             self._is_lost = True
             # Never log the URL, which may hold a password.
             log.warning("shared.lost error=%s", type(error).__name__)
-
-    async def _hear(self, channel: str, heard: Callable[[bytes], None]) -> None:
-        assert self._address is not None, "listen looks"
-        while True:
-            try:
-                await self._hear_once(self._address, channel, heard)
-            except (LinkError, OSError) as error:
-                self._lose(error)
-            await asyncio.sleep(PAUSE_SECONDS)
-
-    async def _hear_once(
-        self, address: Address, channel: str, heard: Callable[[bytes], None]
-    ) -> None:
-        link = await opened(address)
-        try:
-            await link.tell([("SUBSCRIBE", self._key("news", channel))])
-            while True:
-                # Without a deadline: messages may be hours apart.
-                kind, _, value = await link.next()
-                if kind == b"message":
-                    heard(value)
-        finally:
-            link.close()
 
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}:{kind}:{name}"

@@ -9,12 +9,15 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from brokers.supervisor.components import valkey_socket
 from gateway.shared.link import Address, opened
@@ -23,6 +26,8 @@ from tests.cluster import ROOT, Cluster, running_cluster
 from tests.extras import requires
 
 pytestmark = pytest.mark.slow
+# A worker that stops closes its sockets within this.
+CLOSED_S = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +165,48 @@ def test_a_worker_beyond_this_machine_without_tls_refuses_to_start(home: Cluster
 
     assert ended.returncode == 1
     assert "add --web-cert and --web-key" in ended.stderr
+
+
+@pytest.mark.alone
+def test_socket_of_a_worker_that_stops_gets_its_receipts_and_then_1012(home: Cluster) -> None:
+    made = subprocess.run(
+        [sys.executable, "manage.py", "tokens", "create", "--write=*", "--create=*", "--", "stop"],
+        cwd=ROOT,
+        env={**os.environ, "SAMSA_HOME": str(home.folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    token = {"Authorization": f"Bearer {made.stdout.strip()}"}
+    address = f"ws://{urlsplit(home.gateway).netloc}/ws/v1"
+
+    async def work() -> tuple[list[str], list[int], int | None, float]:
+        async with connect(address, additional_headers=token) as connection:
+            for number in range(300):
+                frame = {"type": "produce", "id": str(number), "topic": "stop", "value": "v"}
+                await connection.send(json.dumps(frame))
+            frames = [json.loads(await connection.recv()) for _ in range(2)]
+            killed = [home.kill(name, signal.SIGTERM) for name in ("gateway-1", "gateway-2")]
+            killed_at = time.monotonic()
+            frames += [json.loads(text) async for text in until_close(connection)]
+            took_s = time.monotonic() - killed_at
+        return [each["type"] for each in frames[1:]], killed, connection.close_code, took_s
+
+    kinds, killed, code, took_s = asyncio.run(work())
+    for name, pid in zip(("gateway-1", "gateway-2"), killed, strict=True):
+        home.wait_for_restart(name, pid)
+
+    # Frames that arrive while it stops get an error.
+    assert "receipt" in kinds
+    assert set(kinds) <= {"receipt", "error"}
+    assert code == 1012
+    assert took_s < CLOSED_S
+
+
+async def until_close(connection: ClientConnection) -> AsyncIterator[str]:
+    with suppress(ConnectionClosed):
+        while True:
+            yield str(await connection.recv())
 
 
 def test_a_worker_that_is_told_to_stop_ends_by_itself(home: Cluster) -> None:

@@ -198,7 +198,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
         "confluent_kafka concurrent asyncio threading",
     ),
     # Who may do what, for every room that people reach by a browser or by HTTP.
-    "gateway.access": ("gateway.addresses gateway.access.turns", "django"),
+    "gateway.access": ("gateway.addresses gateway.access.turns gateway.shared.hints", "django"),
     # Bounds what all threads of a web server do at once.
     "gateway.access.turns": ("", "threading"),
     "gateway.addresses": ("", ""),
@@ -229,6 +229,9 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # What the workers of the gateway share.
     "gateway.shared": ("", "asyncio"),
+    # Hints between processes, as Channels offers them to the code of Django.
+    "gateway.shared.layer": ("gateway.shared", "asyncio channels"),
+    "gateway.shared.hints": ("gateway.shared", "asyncio channels"),
     # The web server's process.
     "gateway.server": ("gateway", "asyncio socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.
@@ -310,8 +313,8 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     ),
     # Streams stay open on the event loop; one thread asks the database for all of them.
     "console.events": (
-        "brokers.controlplane.selectors gateway.access console.monitoring.selectors",
-        "django asyncio concurrent",
+        "brokers.controlplane.selectors gateway.access gateway.shared console.monitoring.selectors",
+        "django channels asyncio concurrent",
     ),
     # Threads read records for streams that stay open on the event loop.
     "console.messages": (
@@ -394,6 +397,7 @@ DOORS: dict[str, frozenset[str]] = {
             "gateway.access.seals",
             "gateway.rest.produce",
             "gateway.rest.records",
+            "gateway.shared.layer",
             "gateway.ws",
         }
     ),

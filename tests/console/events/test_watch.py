@@ -16,6 +16,8 @@ from console.events.hub import Hub, Owner, Stream
 from console.events.watch import AWAY, SESSIONS_SECONDS, Watch
 from gateway.access.grants import Rights
 from gateway.access.models import Session
+from gateway.shared import hints
+from gateway.shared.store import Shared
 from tests.builders.live import CLUSTER_ID, Told
 from tests.console import cluster_rows
 from tests.console.pages.test_overview import lose_the_control_plane
@@ -134,10 +136,10 @@ def test_the_mirror_is_not_asked_where_nobody_listens_to_it() -> None:
     asyncio.run(quiet())
 
 
-async def watched(client: Client) -> tuple[Watch, Stream]:
+async def watched(client: Client, *, sessions_s: float = SESSIONS_SECONDS) -> tuple[Watch, Stream]:
     """Open a stream of the user who is signed in."""
     hub = Hub()
-    watch = Watch(hub)
+    watch = Watch(hub, sessions_s=sessions_s)
     key = client.cookies[settings.SESSION_COOKIE_NAME].value
     owner = await watch.owner_of({settings.SESSION_COOKIE_NAME: key})
     assert owner is not None
@@ -180,6 +182,25 @@ def test_a_stream_ends_within_a_second_of_its_session(
 
     asyncio.run(ended())
     assert SESSIONS_SECONDS < 1
+
+
+def test_hint_ends_the_streams_of_an_ended_session_before_the_next_poll(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ended() -> None:
+        layer = hints.layer_of(Shared("", cluster="c"))
+        monkeypatch.setattr("console.events.watch.get_channel_layer", lambda: layer)
+        watch, stream = await watched(alice, sessions_s=3_600.0)
+        watch.begin()
+        await elsewhere(Session.objects.all().delete)
+
+        async with asyncio.timeout(30):
+            while not stream.ended:
+                await layer.group_send(hints.ACCESS, {"type": "access.changed"})
+                await stream.take(patience_s=0.01)
+        watch.end()
+
+    asyncio.run(ended())
 
 
 def test_nothing_is_asked_once_the_last_tab_is_closed() -> None:

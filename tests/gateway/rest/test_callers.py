@@ -19,6 +19,8 @@ from gateway.rest.identity import Identity
 from gateway.rest.limits import Limits, Rates
 from gateway.rest.router import Route, Router
 from gateway.rest.traffic import Counter
+from gateway.shared import hints
+from gateway.shared.store import Shared
 from tests.builders import tokens
 from tests.fakes.asgi import Answer, asked, scope_of
 
@@ -124,6 +126,28 @@ def test_a_stream_ends_when_its_token_is_revoked(monkeypatch: pytest.MonkeyPatch
             ended = await watching
         await found.close()
         return ended
+
+    assert "was revoked" in asyncio.run(run()).message
+
+
+@pytest.mark.usefixtures("database")
+def test_hint_lets_streams_look_before_their_next_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    for where in ("gateway.rest.callers", "gateway.rest.identity"):
+        monkeypatch.setattr(f"{where}.KNOWN_SECONDS", 3_600.0)
+    text = tokens.token()
+
+    async def run() -> ApiError:
+        found, layer = made(), hints.layer_of(Shared("", cluster="c"))
+        found.begin(layer)
+        caller = await found.of(scope_of("GET", "/topics/x", {"Authorization": f"Bearer {text}"}))
+        watching = asyncio.ensure_future(found.watch(caller))
+        await asyncio.to_thread(revoke)
+        async with asyncio.timeout(30):
+            while not watching.done():
+                await layer.group_send(hints.ACCESS, {"type": "access.changed"})
+                await asyncio.wait([watching], timeout=0.01)
+        await found.close()
+        return watching.result()
 
     assert "was revoked" in asyncio.run(run()).message
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
+from django.test import override_settings
 from websockets.asyncio.client import connect
 
 from gateway.kafka.connection import Connection
@@ -28,6 +29,7 @@ from gateway.ws.endpoint import PATH
 from gateway.ws.routing import router_of
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import BesideBroker, broker_beside
+from tests.gateway.shared.test_store import served as shared_server
 
 TOPICS: Final = ("orders", "orders.eu", "payments")
 # The page of a site that may call.
@@ -44,6 +46,7 @@ SECONDS: Final = 30
 class ProgramsDoor:
     port: int
     broker: BesideBroker
+    shared_url: str
 
     @property
     def sockets(self) -> str:
@@ -100,16 +103,27 @@ class Socket:
 @contextmanager
 def programs_door(folder: Path) -> Iterator[ProgramsDoor]:
     (folder / "cluster-id").write_text("c")
+    shared_url = f"unix://{folder / 's'}"
     topics = dict.fromkeys(TOPICS, 1)
     with (
         sqlite_databases(folder),
+        shared_server(folder),
+        override_settings(SAMSA_HOME=folder),
         broker_beside(folder / "broker", topics=topics, defaults=SOON) as broker,
     ):
         for topic in TOPICS:
             producer = TopicWriter(Connection(bootstrap=broker.bootstrap), topic)
             producer.send(NewRecord(value=b"one"))
             producer.flush()
-        worker = Worker(Place(name="w", home=folder, sockets=folder, bootstrap=broker.bootstrap))
+        worker = Worker(
+            Place(
+                name="w",
+                home=folder,
+                sockets=folder,
+                bootstrap=broker.bootstrap,
+                shared_url=shared_url,
+            )
+        )
         calls, sockets = mounts(worker, Door.GATEWAY), router_of(worker)
 
         async def served(scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,13 +144,14 @@ def programs_door(folder: Path) -> Iterator[ProgramsDoor]:
         listener = listening(socket.create_server(("127.0.0.1", 0)).detach())
 
         async def serve() -> None:
+            worker.begin()
             await server.serve([listener])
             await worker.close()
 
         thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
         thread.start()
         try:
-            yield ProgramsDoor(port=listener.getsockname()[1], broker=broker)
+            yield ProgramsDoor(port=listener.getsockname()[1], broker=broker, shared_url=shared_url)
         finally:
             server.should_exit = True
             thread.join(SECONDS)

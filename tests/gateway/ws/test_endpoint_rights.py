@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from django.db import connections
+from django.test import override_settings
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -25,8 +26,9 @@ GROUPS = ("billing", "audit")
 GROUP_PATTERNS = ("*", "bill*", "audit")
 LINES = "application/x-ndjson"
 EVENTS = "text/event-stream"
-# A revoked token ends what it has opened within this.
-ENDED_S = 5.0
+# A revoked token ends what it has opened within this, after a hint and without one.
+HINTED_S = 1.0
+POLLED_S = 5.0
 
 
 def fits(name: str, patterns: tuple[str, ...]) -> bool:
@@ -209,13 +211,17 @@ def test_a_stream_shows_what_its_token_allows_and_nothing_else(door: ProgramsDoo
 
 
 @pytest.mark.alone
-def test_a_revoked_token_ends_all_that_it_has_opened(door: ProgramsDoor) -> None:
-    text = tokens.token("ended", grants=[*grants_of(Scope.READ), *grants_of(Scope.GROUP)])
+@pytest.mark.parametrize("within_s", [HINTED_S, POLLED_S])
+def test_a_revoked_token_ends_all_that_it_has_opened(door: ProgramsDoor, within_s: float) -> None:
+    name = f"ended-{within_s:g}"
+    text = tokens.token(name, grants=[*grants_of(Scope.READ), *grants_of(Scope.GROUP)])
 
     def revoke() -> float:
-        tokens.revoke("ended")
+        revoked_at = time.monotonic()
+        with override_settings(REDIS_URL=door.shared_url if within_s == HINTED_S else ""):
+            tokens.revoke(name)
         connections.close_all()
-        return time.monotonic()
+        return revoked_at
 
     async def closed(socket: Socket) -> tuple[int, float]:
         with suppress(ConnectionClosed):
@@ -244,7 +250,7 @@ def test_a_revoked_token_ends_all_that_it_has_opened(door: ProgramsDoor) -> None
             sockets = await asyncio.gather(*map(closed, (assigned, member, pattern)))
         assert all('"error_code":40101' in told for told, _ in streams), streams
         assert [code for code, _ in sockets] == [4401] * 3
-        assert max(at for _, at in [*streams, *sockets]) - revoked_at < ENDED_S
+        assert max(at for _, at in [*streams, *sockets]) - revoked_at < within_s
 
     asyncio.run(work())
 
@@ -253,9 +259,10 @@ def test_a_page_of_a_site_that_is_not_named_opens_no_socket(door: ProgramsDoor) 
     text = tokens.token("paged", grants=grants_of(Scope.READ))
     shown = {"Authorization": f"Bearer {text}"}
 
-    async def opened(origin: str) -> int:
+    async def opened(origin: str | None) -> int:
+        headers = {} if origin is None else {"Origin": origin}
         try:
-            async with connect(door.sockets, additional_headers={**shown, "Origin": origin}):
+            async with connect(door.sockets, additional_headers={**shown, **headers}):
                 return 101
         except InvalidStatus as refused:
             return refused.response.status_code
@@ -264,6 +271,7 @@ def test_a_page_of_a_site_that_is_not_named_opens_no_socket(door: ProgramsDoor) 
         for origin in ("https://evil.example", "null", "http://127.0.0.1:1", f"{ALLOWED}.evil"):
             assert await opened(origin) == 403
         assert await opened(ALLOWED) == 101
+        assert await opened(None) == 101, "a program is no browser"
         assert await opened(f"http://127.0.0.1:{door.port}") == 101
 
     asyncio.run(work())
