@@ -100,14 +100,14 @@ def unquoted(quoted: str, position: int) -> str:
     if quoted[0] == "'":
         return quoted[1:-1]
     try:
-        told = json.loads(quoted, strict=False)
-        assert isinstance(told, str), "a text in quotes"
+        text = json.loads(quoted, strict=False)
+        assert isinstance(text, str), "a text in quotes"
         # No record contains a lone surrogate.
-        told.encode()
+        text.encode()
     except ValueError:
         raise BadQuestion(
             f"the text at character {position + 1} has an escape that means nothing",
             r"write \\ for a backslash, \" for a quote, \u00e9 for a character by its number",
             position=position,
         ) from None
-    return told
+    return text

@@ -128,28 +128,28 @@ class Query:
             ) from None
 
     def text(self, name: str, default: str = "") -> str:
-        told = self._fields.get(name, [default])
-        if len(told) != 1:
-            raise BadQuestion(f"{name!r} is given {len(told)} times", "give it once")
-        return told[0]
+        values = self._fields.get(name, [default])
+        if len(values) != 1:
+            raise BadQuestion(f"{name!r} is given {len(values)} times", "give it once")
+        return values[0]
 
     def number(self, name: str, default: int | None, low: int, high: int) -> int:
-        told = self.text(name)
-        if not told and default is not None:
+        text = self.text(name)
+        if not text and default is not None:
             return default
-        if not NUMBER.fullmatch(told) or not low <= int(told) <= high:
+        if not NUMBER.fullmatch(text) or not low <= int(text) <= high:
             raise BadQuestion(
-                f"{name!r} is {told[:60]!r}", f"give a whole number of {low:,} to {high:,}"
+                f"{name!r} is {text[:60]!r}", f"give a whole number of {low:,} to {high:,}"
             )
-        return int(told)
+        return int(text)
 
     def choice(self, name: str, kind: type[E], default: E) -> E:
-        told = self.text(name) or default.value
+        text = self.text(name) or default.value
         try:
-            return kind(told)
+            return kind(text)
         except ValueError:
             known = ", ".join(str(one.value) for one in kind)
-            raise BadQuestion(f"{name!r} is {told[:60]!r}", f"give one of {known}") from None
+            raise BadQuestion(f"{name!r} is {text[:60]!r}", f"give one of {known}") from None
 
 
 def question_of(query: Query, *, zone: tzinfo, now: datetime, most: int = MAX_LIMIT) -> Question:
@@ -194,18 +194,18 @@ def written_cursor(cursor: Mapping[int, int]) -> str:
 
 
 def _name(query: Query, field_name: str) -> str:
-    told = query.text(field_name)
-    if not told or len(told) > MAX_NAME:
+    text = query.text(field_name)
+    if not text or len(text) > MAX_NAME:
         raise BadQuestion(
-            f"{field_name!r} has {len(told)} characters", f"name a {field_name} of 1 to {MAX_NAME}"
+            f"{field_name!r} has {len(text)} characters", f"name a {field_name} of 1 to {MAX_NAME}"
         )
-    return told
+    return text
 
 
-def _partitions(told: str) -> tuple[int, ...]:
-    if not told:
+def _partitions(text: str) -> tuple[int, ...]:
+    if not text:
         return ()
-    parts = told.split(",")
+    parts = text.split(",")
     if len(parts) > MAX_PARTITIONS:
         raise BadQuestion(
             f"{len(parts)} partitions are named", f"name {MAX_PARTITIONS:,} at most at a time"
@@ -238,17 +238,17 @@ def window_of(since: str, until: str, *, zone: tzinfo, now: datetime) -> Window:
     return Window(since=start, until=end)
 
 
-def time_of(told: str, *, zone: tzinfo, now: datetime) -> int:
+def time_of(text: str, *, zone: tzinfo, now: datetime) -> int:
     """Return milliseconds since 1970 from a moment as people write it."""
     try:
-        return moments.milliseconds(told, zone=zone, now=now)
+        return moments.milliseconds(text, zone=zone, now=now)
     except moments.NotAMoment as wrong:
         raise BadQuestion(wrong.message, wrong.next_step) from None
 
 
-def _cursor(told: str) -> dict[int, int]:
+def _cursor(text: str) -> dict[int, int]:
     cursor = {}
-    for pair in told.split(",") if told else ():
+    for pair in text.split(",") if text else ():
         partition, _, offset = pair.partition(":")
         if not (NUMBER.fullmatch(partition) and NUMBER.fullmatch(offset)):
             raise BadQuestion(f"'cursor' has {pair[:60]!r}", FIRST_PAGE)

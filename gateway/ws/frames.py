@@ -17,7 +17,7 @@ from gateway.rest.produce.drafts import MAX_HEADERS, HeaderIn
 from gateway.rest.produce.formats import Format as Written
 from gateway.rest.produce.formats import binary, decoded
 from gateway.rest.records.question import Format
-from gateway.rest.records.shown import gap_value, record_text
+from gateway.rest.records.record_json import gap_value, record_text
 
 # The sub-protocol that identifies this table to both sides.
 PROTOCOL: Final = "samsa.v1"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gateway.kafka.values import Record
 from gateway.rest.records.question import Format
-from gateway.rest.records.shown import data_texts
+from gateway.rest.records.record_json import data_texts
 
 
 def written(records: Sequence[Record], form: Format) -> bytes:

@@ -1,4 +1,4 @@
 """Reads records without a consumer: a bounded read with one answer, or a stream.
 
-`question` parses the request, `shown` formats records, `read` and `stream` answer.
+`question` parses the request, `record_json` formats records, `read` and `stream` answer.
 """

@@ -33,7 +33,7 @@ FIELDS: Final = frozenset({"partition", "from", "max", "max_bytes", "wait", "for
 
 
 class Format(Enum):
-    """The format of keys and values; see `shown`."""
+    """The format of keys and values; see `record_json`."""
 
     BINARY = "binary"
     STRING = "string"
@@ -67,7 +67,7 @@ class Question:
             if self.pattern is not None:
                 # A pattern matches whole topics, so no partitions can be given.
                 topics, fewer = "its topics", "give a pattern that means fewer topics"
-            raise bad(
+            raise bad_request(
                 f"{topics} have {len(places)} partitions, {MAX_PARTITIONS} can be"
                 f" read at the same time: {fewer}"
             )
@@ -77,7 +77,7 @@ class Question:
         return {place: self.start.get(place, BEGINNING) for place in places}
 
 
-def asked(
+def question_of(
     topics: Sequence[str],
     query: Mapping[str, str],
     *,
@@ -87,7 +87,9 @@ def asked(
 ) -> Question:
     """Return the request of a query. Raises ApiError for an invalid one."""
     if unknown := sorted(query.keys() - FIELDS):
-        raise bad(f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}")
+        raise bad_request(
+            f"unknown field {unknown[0][:80]!r}: take one of {', '.join(sorted(FIELDS))}"
+        )
     start: Position | Mapping[Place, Position] = END if is_stream else BEGINNING
     if last_event_id:
         start = _of_event(topics, last_event_id, pattern)
@@ -107,18 +109,18 @@ def asked(
     )
 
 
-def written(positions: Mapping[Place, int]) -> str:
+def positions_text(positions: Mapping[Place, int]) -> str:
     """Return positions in the format of `from`."""
     return ",".join(f"{place.partition}:{positions[place]}" for place in sorted(positions))
 
 
 def event_id(positions: Mapping[Place, int]) -> str:
     """Return positions in the format of `Last-Event-ID`."""
-    told = (f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions))
-    return ",".join(told) or NOWHERE
+    texts = (f"{place.topic}:{place.partition}:{positions[place]}" for place in sorted(positions))
+    return ",".join(texts) or NOWHERE
 
 
-def bad(message: str) -> ApiError:
+def bad_request(message: str) -> ApiError:
     return ApiError(Code.BAD_REQUEST, message)
 
 
@@ -135,7 +137,9 @@ def _start(topics: Sequence[str], text: str) -> Position | Mapping[Place, Positi
     for part in text.split(","):
         found |= _pair(topics[0] if topics else "", part)
     if len(topics) != 1:
-        raise bad(f"from is {text[:80]!r}: of several topics, Last-Event-ID says where each is")
+        raise bad_request(
+            f"from is {text[:80]!r}: of several topics, Last-Event-ID says where each is"
+        )
     return _few(found)
 
 
@@ -148,7 +152,7 @@ def _of_event(
         is_read = topic in topics if pattern is None else bool(pattern.among([topic]))
         if not is_read:
             wanted = ", ".join(topics) if pattern is None else repr(pattern.text)
-            raise bad(f"Last-Event-ID names {topic[:80]!r}, and {wanted} are read")
+            raise bad_request(f"Last-Event-ID names {topic[:80]!r}, and {wanted} are read")
         found |= _pair(topic, rest)
     return _few(found)
 
@@ -156,7 +160,7 @@ def _of_event(
 def _pair(topic: str, text: str) -> dict[Place, Position]:
     index, colon, offset = text.partition(":")
     if not colon or not _is_number(index) or not _is_number(offset) or int(index) > MAX_INDEX:
-        raise bad(
+        raise bad_request(
             f"no position is {text[:80]!r}: give beginning, end, an offset, a time like "
             "2026-01-31T12:00:00Z, or partition:offset,partition:offset as in the field next of "
             "an answer"
@@ -166,14 +170,14 @@ def _pair(topic: str, text: str) -> dict[Place, Position]:
 
 def _few(found: dict[Place, Position]) -> dict[Place, Position]:
     if len(found) > MAX_PARTITIONS:
-        raise bad(f"{len(found)} positions are given, {MAX_PARTITIONS} are taken at most")
+        raise bad_request(f"{len(found)} positions are given, {MAX_PARTITIONS} are taken at most")
     return found
 
 
 def _offset(text: str) -> Position:
     value = int(text)
     if value > MAX_OFFSET:
-        raise bad(f"offset {text} is larger than any: the last one is {MAX_OFFSET}")
+        raise bad_request(f"offset {text} is larger than any: the last one is {MAX_OFFSET}")
     return Position(kind=PositionKind.OFFSET, value=value)
 
 
@@ -184,7 +188,7 @@ def _time_ms(text: str) -> int:
         known = found if found.tzinfo else found.replace(tzinfo=UTC)
         return max(0, int(known.timestamp() * 1000))
     except (ValueError, OverflowError):
-        raise bad(
+        raise bad_request(
             f"from is not a time: {text[:80]!r}; write it like 2026-01-31T12:00:00Z"
         ) from None
 
@@ -192,7 +196,7 @@ def _time_ms(text: str) -> int:
 def _partitions(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(_is_number(part) and int(part) <= MAX_INDEX for part in parts):
-        raise bad(f"partition is {text[:80]!r}: give a number, or some like 0,1,2")
+        raise bad_request(f"partition is {text[:80]!r}: give a number, or some like 0,1,2")
     return tuple(sorted({int(part) for part in parts}))
 
 
@@ -201,7 +205,7 @@ def _format(text: str) -> Format:
         return Format(text)
     except ValueError:
         known = ", ".join(one.value for one in Format)
-        raise bad(f"format is {text[:80]!r}: take one of {known}") from None
+        raise bad_request(f"format is {text[:80]!r}: take one of {known}") from None
 
 
 def _number(query: Mapping[str, str], field: str, *, default: int | None, most: int) -> int | None:
@@ -209,7 +213,7 @@ def _number(query: Mapping[str, str], field: str, *, default: int | None, most: 
         return default
     text = query[field]
     if not _is_number(text) or not 1 <= int(text) <= most:
-        raise bad(f"{field} is {text[:80]!r}: give a number from 1 to {most}")
+        raise bad_request(f"{field} is {text[:80]!r}: give a number from 1 to {most}")
     return int(text)
 
 
@@ -217,7 +221,7 @@ def _wait(text: str) -> float:
     whole, _, part = text.partition(".")
     if _is_number(whole) and (not part or _is_number(part)) and float(text) <= MAX_WAIT_S:
         return float(text)
-    raise bad(f"wait is {text[:80]!r}: give seconds, {MAX_WAIT_S:.0f} at most")
+    raise bad_request(f"wait is {text[:80]!r}: give seconds, {MAX_WAIT_S:.0f} at most")
 
 
 def _is_number(text: str) -> bool:

@@ -8,8 +8,8 @@ from gateway.kafka.readers.reading import Reading
 from gateway.kafka.readers.values import End, Gap, News, size_of
 from gateway.kafka.values import Place, Record
 from gateway.rest.calls import Call
-from gateway.rest.records.question import Question, written
-from gateway.rest.records.shown import dumped, end_value, gap_value, record_text
+from gateway.rest.records.question import Question, positions_text
+from gateway.rest.records.record_json import dumped, end_value, gap_value, record_text
 
 
 async def answer(call: Call, admission: Admission, question: Question, readers: Readers) -> None:
@@ -26,13 +26,13 @@ async def answer(call: Call, admission: Admission, question: Question, readers: 
         {"partition": place.partition, "next_offset": positions[place], "end_offset": ends[place]}
         for place in sorted(positions)
     ]
-    told = {
-        "next": written(positions),
+    rest = {
+        "next": positions_text(positions),
         "partitions": places,
         "gaps": [gap_value(one) for one in news if isinstance(one, Gap)],
         "ended": [end_value(one) for one in news if isinstance(one, End)],
     }
-    text = f'{{"records":[{",".join(records)}],{dumped(told)[1:]}'
+    text = f'{{"records":[{",".join(records)}],{dumped(rest)[1:]}'
     await call.answer(200, text.encode("ascii"))
 
 

@@ -16,7 +16,7 @@ from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.readers import reader_of
 from gateway.rest.records import read
-from gateway.rest.records.question import MAX_PARTITIONS, Question, asked, bad
+from gateway.rest.records.question import MAX_PARTITIONS, Question, bad_request, question_of
 from gateway.rest.records.stream import Form, Reason, Stream
 from gateway.rest.router import Route
 from gateway.rest.seats import Ledger, Seats
@@ -72,7 +72,7 @@ class Reads:
             return
         topics = query.pop("topics", "").split(",")
         if not all(topics) or len(topics) > MAX_TOPICS:
-            raise bad(
+            raise bad_request(
                 f"topics is missing: name up to {MAX_TOPICS}, like topics=orders,payments, or give"
                 " a pattern"
             )
@@ -81,7 +81,7 @@ class Reads:
     async def _answer_pattern(self, call: Call, query: dict[str, str]) -> None:
         text = query.pop("pattern")
         if both := sorted(query.keys() & {"topics", "partition"}):
-            raise bad(f"a pattern means all partitions of its topics: leave out {both[0]}")
+            raise bad_request(f"a pattern means all partitions of its topics: leave out {both[0]}")
         reader = reader_of(call.caller, call.cluster_id)
         try:
             admission = admit_by_pattern(reader)
@@ -90,7 +90,7 @@ class Reads:
         try:
             pattern = TopicPattern(text)
         except BadPattern as error:
-            raise bad(str(error)) from None
+            raise bad_request(str(error)) from None
         await self._answer(call, admission, (), query, Form.EVENTS, pattern)
 
     async def _answer_topics(
@@ -109,7 +109,7 @@ class Reads:
         pattern: TopicPattern | None = None,
     ) -> None:
         last_event_id = "" if form is None else call.headers.get("last-event-id", "")
-        question = asked(
+        question = question_of(
             topics,
             query,
             is_stream=form is not None,

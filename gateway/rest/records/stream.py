@@ -16,8 +16,8 @@ from gateway.kafka.readers.values import Begin, End, Gap, News
 from gateway.kafka.values import Place, Record
 from gateway.rest.calls import Call
 from gateway.rest.codes import ApiError
-from gateway.rest.records.question import Format, Question, event_id, written
-from gateway.rest.records.shown import (
+from gateway.rest.records.question import Format, Question, event_id, positions_text
+from gateway.rest.records.record_json import (
     begin_value,
     dumped,
     end_value,
@@ -74,15 +74,17 @@ class Lines:
             if isinstance(one, Record):
                 lines.append(record_text(one, self._format))
             else:
-                name, value = named(one)
+                name, value = event_of(one)
                 lines.append(dumped({"event": name, **value}))
         return "".join(f"{line}\n" for line in lines)
 
     def heartbeat(self) -> str:
-        return dumped({"event": "heartbeat", "next": written(self._at)}) + "\n"
+        return dumped({"event": "heartbeat", "next": positions_text(self._at)}) + "\n"
 
     def last(self, reason: Reason) -> str:
-        return dumped({"event": "close", **told(reason), "next": written(self._at)}) + "\n"
+        return (
+            dumped({"event": "close", **fields_of(reason), "next": positions_text(self._at)}) + "\n"
+        )
 
 
 class Events:
@@ -102,7 +104,7 @@ class Events:
                 self._flush(events, records)
             move(self._at, one)
             if not isinstance(one, Record):
-                name, value = named(one)
+                name, value = event_of(one)
                 events.append(self._event(name, dumped(value)))
         self._flush(events, records)
         return "".join(events)
@@ -111,7 +113,7 @@ class Events:
         return f"event: heartbeat\nid: {event_id(self._at)}\ndata: {{}}\n\n"
 
     def last(self, reason: Reason) -> str:
-        return self._event("close", dumped(told(reason)))
+        return self._event("close", dumped(fields_of(reason)))
 
     def _flush(self, events: list[str], records: list[str]) -> None:
         if records:
@@ -231,7 +233,7 @@ def move(at: dict[Place, int], news: News) -> None:
         at.pop(news.place, None)
 
 
-def named(news: Gap | Begin | End) -> tuple[str, dict[str, object]]:
+def event_of(news: Gap | Begin | End) -> tuple[str, dict[str, object]]:
     match news:
         case Gap():
             return "gap", gap_value(news)
@@ -241,6 +243,6 @@ def named(news: Gap | Begin | End) -> tuple[str, dict[str, object]]:
             return "end", end_value(news)
 
 
-def told(reason: Reason) -> dict[str, object]:
+def fields_of(reason: Reason) -> dict[str, object]:
     code = {"error_code": reason.code} if reason.code else {}
     return {"reason": reason.name, "message": reason.message, **code}

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.codes import ApiError
-from gateway.rest.records.question import MAX_PARTITIONS, asked
+from gateway.rest.records.question import MAX_PARTITIONS, question_of
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from gateway.rest.records.question import MAX_PARTITIONS, asked
     [(None, "name some with partition=0,1,2"), ("ord.*", "give a pattern that means fewer topics")],
 )
 def test_too_many_partitions_are_refused_with_what_helps(pattern: str | None, advice: str) -> None:
-    question = asked(
+    question = question_of(
         () if pattern else ("orders",),
         {},
         is_stream=True,

@@ -20,7 +20,7 @@ NULL: Final = "null"
 NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 
 
-class NotShown(Exception):
+class NotExpressible(Exception):
     """Bytes that a format cannot express; the text says why."""
 
 
@@ -51,7 +51,7 @@ def data_texts(record: Record, form: Format) -> tuple[dict[str, str], list[str]]
     for name, data in (("key", record.key), ("value", record.value)):
         try:
             written[name] = NULL if data is None else _text(data, form)
-        except NotShown as why:
+        except NotExpressible as why:
             assert data is not None
             written[name] = _base64(data)
             problems.append(f"{name} {why}, it is given as base64")
@@ -71,8 +71,8 @@ def gap_value(gap: Gap) -> dict[str, object]:
 
 def begin_value(begin: Begin) -> dict[str, object]:
     place = begin.place
-    told = {"topic": place.topic, "partition": place.partition, "offset": begin.offset}
-    return {"partitions": [told]}
+    value = {"topic": place.topic, "partition": place.partition, "offset": begin.offset}
+    return {"partitions": [value]}
 
 
 def end_value(end: End) -> dict[str, object]:
@@ -97,14 +97,14 @@ def _text(data: bytes, form: Format) -> str:
             try:
                 return json.dumps(data.decode("utf-8"))
             except UnicodeDecodeError:
-                raise NotShown("is not UTF-8") from None
+                raise NotExpressible("is not UTF-8") from None
         case Format.JSON:
             try:
                 # Remove whitespace, because JSON over several lines is not one line. Numbers keep
                 # their text: a double would round them.
                 line = msgspec.json.format(data.decode("utf-8"), indent=-1)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                raise NotShown("is not JSON") from None
+                raise NotExpressible("is not JSON") from None
             return line if line.isascii() else NOT_ASCII.sub(_escaped, line)
 
 

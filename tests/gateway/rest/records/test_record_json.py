@@ -6,7 +6,7 @@ import pytest
 
 from gateway.kafka.values import Record
 from gateway.rest.records.question import Format
-from gateway.rest.records.shown import record_text
+from gateway.rest.records.record_json import record_text
 
 
 def shown(value: bytes) -> str:
