@@ -21,8 +21,8 @@ from gateway.rest.calls import Receive, Scope, Send
 from gateway.rest.codes import ApiError
 from gateway.rest.limits import Limits, Rates
 from gateway.rest.produce.desk import Desk
-from gateway.rest.produce.routes import Room
-from gateway.rest.router import Router
+from gateway.rest.produce.routes import V2_ROUTES, V3_ROUTES, Room
+from gateway.rest.router import Router, bound
 from gateway.rest.worker import Place, Worker
 from gateway.server import FRAME_BYTES, listening
 from gateway.ws.consumers import Endpoint
@@ -67,9 +67,9 @@ def main() -> None:
     # Without the router of Channels: a worker has loaded Django's URLs, and this process would load
     # them, 10 MB, for the router alone.
     sockets = Endpoint.as_asgi(sockets=cache(lambda: Sockets(services_of(worker))))
-    room = Free(worker)
+    rows = (*V3_ROUTES, *V2_ROUTES)
     router = Router(
-        [*room.v3(), *room.v2()],
+        bound(rows, worker, {Room: Free(worker)}),
         callers=callers,
         traffic=worker.traffic,
         cluster_id=lambda: CLUSTER,

@@ -24,8 +24,9 @@ from gateway.forwarding import Forwarded
 from gateway.handshakes import Handshakes
 from gateway.health import Application, Door, Scope
 from gateway.host_names import Request
-from gateway.rest import mounts, process, root
+from gateway.rest import root, worker
 from gateway.rest.origins import Origins
+from gateway.rest.route import PREFIXES
 from gateway.rest.worker import Place, Worker
 from gateway.shared.link import BadAddress, address_of
 from gateway.ws import description, endpoint, routing
@@ -116,11 +117,13 @@ class Program:
         assert get_resolver().url_patterns, "there is something to serve"
         self._worker = Worker(place())
         is_web = settings.DOOR == "web"
-        door = mounts.Door.WEB if is_web else mounts.Door.GATEWAY
-        calls = mounts.mounts(self._worker, door, sockets=[endpoint.PATH])
+        # The table has views, which Django has to be ready for.
+        from gateway.rest import mounts, table  # noqa: PLC0415
+
+        calls = mounts.mounts(self._worker, table.door(), sockets=[endpoint.PATH])
         # For views, which are created without it.
-        process.take(self._worker, calls.routes())
-        prefixes = mounts.PREFIXES[door]
+        worker.take(self._worker)
+        prefixes = PREFIXES[table.door()]
         bare = {description.PATH: description.application}
         if is_web:
             for app in apps_with_streams():

@@ -5,7 +5,7 @@ paths have beside the console.
 """
 
 from gateway.health import Application, Receive, Scope, Send
-from gateway.rest.mounts import CONNECT
+from gateway.rest.route import CONNECT
 
 # Marks the scope of a call on this port, so that URLs in its answer match.
 AT_ROOT = "samsa.connect"

@@ -20,7 +20,7 @@ from gateway.rest.calls import CALLER, HOST_USER, BrokenOff, Call, declared_by, 
 from gateway.rest.codes import ApiError
 from gateway.rest.incoming import Arriving, Budget, unread
 from gateway.rest.inflating import plain
-from gateway.rest.mounts import CONNECT
+from gateway.rest.route import CONNECT
 from gateway.rest.router import NOBODY, Traffic
 
 

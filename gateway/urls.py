@@ -3,11 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from gateway.rest.unknown import unknown
+from gateway.rest.urls import of_table
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("v3/", include("gateway.rest.v3.urls")),
-    path("kafka/v3/", include("gateway.rest.v3.urls")),
-    path("rest/", include("gateway.rest.v2.urls")),
+    *of_table,
     re_path(r"^connect(?:/|$)", include("connectors.rest.urls")),
     # After all paths that REST serves here.
     re_path(r"^(?:v3|kafka/v3|rest|ws|sse)(?:/|$)", unknown),

@@ -44,7 +44,6 @@ class RedriveView(ConnectView):
 class DeadLettersView(RedriveView):
     def get(self, request: Request, name: str) -> Response:
         """Return the newest letters of a connector, with cause and content."""
-        self.require_view(name)
         query = request.query_params
         with self.wire() as wire:
             found = dead_letters.look(
@@ -61,7 +60,6 @@ class DeadLettersView(RedriveView):
 class CausesView(RedriveView):
     def get(self, _request: Request, name: str) -> Response:
         """Count the dead letters of a connector by cause."""
-        self.require_view(name)
         with self.wire() as wire:
             found = dead_letters.causes(self.by, self.cluster_id, name, wire=wire)
         return Response(shapes.causes(found))
@@ -70,7 +68,6 @@ class CausesView(RedriveView):
 class PlanView(RedriveView):
     def post(self, _request: Request, name: str) -> Response:
         """Return a sealed plan, without changes."""
-        self.require_view(name)
         asked = shapes.asked_of(self.sent())
         with self.wire() as wire:
             plan = redrives.plan(self.by, self.cluster_id, name, asked, wire=wire)
@@ -85,12 +82,10 @@ class PlanView(RedriveView):
 class RunsView(RedriveView):
     def get(self, _request: Request, name: str) -> Response:
         """Return the newest runs of a connector."""
-        self.require_view(name)
         return Response([shapes.run(one) for one in redrives.runs(self.cluster_id, name)])
 
     def post(self, _request: Request, name: str) -> Response:
         """Start a planned run."""
-        self.require_view(name)
         sealed = shapes.seal_of(self.sent())
         try:
             _, plan = seals.open_seal(sealed, holder=self.caller.key, types={KIND: RedrivePlan})
@@ -104,7 +99,6 @@ class RunsView(RedriveView):
 
 class RunView(RedriveView):
     def get(self, _request: Request, name: str, run: str) -> Response:
-        self.require_view(name)
         selectors.connector(self.cluster_id, name)
         return Response(shapes.run(redrives.run(self.cluster_id, name, number_of(run))))
 
@@ -112,7 +106,6 @@ class RunView(RedriveView):
 class StopRunView(RedriveView):
     def put(self, _request: Request, name: str, run: str) -> Response:
         """Stop a run; the batch in flight still arrives."""
-        self.require_view(name)
         stopped = redrives.stop(self.by, self.cluster_id, name, number_of(run))
         return Response(shapes.run(stopped))
 
@@ -120,6 +113,5 @@ class StopRunView(RedriveView):
 class ResumeRunView(RedriveView):
     def put(self, _request: Request, name: str, run: str) -> Response:
         """Resume a run that was stopped or has failed."""
-        self.require_view(name)
         resumed = redrives.resume(self.by, self.cluster_id, name, number_of(run))
         return Response(shapes.run(resumed), status=202)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -12,7 +12,6 @@ from connectors import selectors
 from connectors.changes import By
 from connectors.rest.errors import OF_ADDRESS, body, handler
 from connectors.sdk.records import TopicPartition
-from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import public
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import Place
@@ -25,9 +24,7 @@ AT_ROOT: Final = "samsa.connect"
 
 
 class ConnectView(ApiView):
-    """A view. It requires the right to see connectors; services check the other rights."""
-
-    tags: ClassVar = ["Connect"]
+    """A view. Its row requires the right to see a connector; services check the other rights."""
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handler
@@ -35,9 +32,6 @@ class ConnectView(ApiView):
     @property
     def by(self) -> By:
         return By(caller=self.caller, address=self.request.META.get("REMOTE_ADDR") or "")
-
-    def require_view(self, name: str) -> None:
-        self.require(Operation.VIEW, Kind.CONNECTOR, name)
 
     def status_of(self, name: str) -> selectors.Status:
         """Return the status of a connector, with what the caller may see of records."""

@@ -1,15 +1,11 @@
 """Gives Django REST framework views the caller that `gateway.dispatch` has authenticated."""
 
-from typing import Final
-
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from gateway.access.callers import Caller
 from gateway.rest.calls import CALLER
 from gateway.rest.codes import ApiError
-
-CHALLENGE: Final = 'Basic realm="Samsa", charset="UTF-8"'
 
 
 class CallerUser:
@@ -34,6 +30,3 @@ class CallerAuthentication(BaseAuthentication):
         if isinstance(found, ApiError):
             raise found
         return CallerUser(found), found
-
-    def authenticate_header(self, _request: Request) -> str:
-        return CHALLENGE

@@ -16,7 +16,7 @@ from gateway.access.callers import Caller
 from gateway.addresses import Network, network_of
 from gateway.rest import cookies
 from gateway.rest.calls import Scope
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.codes import ApiError, Code, internal
 from gateway.rest.credentials import Asked, Password, asked_of, shown_in
 from gateway.rest.identity import KNOWN_SECONDS, Identity, SessionProof
 from gateway.rest.limits import Limits
@@ -115,9 +115,7 @@ class Callers:
             except Exception:
                 # It is unknown whether the caller may continue.
                 log.exception("callers.watch_failed caller=%s", caller.key)
-                return ApiError(
-                    Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too"
-                )
+                return internal()
             if not holds(found):
                 return ApiError(
                     Code.NOT_ALLOWED,

@@ -4,18 +4,20 @@ All input has a limit that its reader names. Knows no Django.
 """
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.rest.codes import ApiError, Code
+from gateway.rest.gate import require
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 
 JSON: Final = "application/json"
 # In the scope of a call to a view: its Caller, or the ApiError by which that is refused.
@@ -88,10 +90,8 @@ class Call:
             raise ApiError(Code.BAD_REQUEST, f"the query cannot be read: {error}") from None
 
     def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
-        """Raise ApiError if the caller may not do this; the message names the missing right."""
-        decision = self.caller.decide(operation, kind, self.cluster_id, name)
-        if not decision.is_allowed:
-            raise ApiError(Code.NOT_ALLOWED, decision.reason)
+        """Raise ApiError if the caller may not do this; for names that no path has."""
+        require(self.caller, self.cluster_id, operation, kind, name)
 
     async def body(self, limit: int) -> bytes:
         """Return the whole body, which another worker sends; a larger one is refused."""
@@ -173,13 +173,7 @@ class Call:
         if self.is_started:
             await self.end()
             return
-        headers = []
-        if error.retry_after_s is not None:
-            headers.append(("Retry-After", str(error.retry_after_s)))
-        # On a page's own call, the browser would ask its user for a password.
-        is_page = self.headers.get("sec-fetch-mode", "navigate") != "navigate"
-        if error.code is Code.NOT_AUTHENTICATED and not is_page:
-            headers.append(("WWW-Authenticate", 'Basic realm="Samsa", charset="UTF-8"'))
+        headers = error.headers(self.headers.get("sec-fetch-mode"))
         value = error.value() if number is None else {**error.value(), "error_code": number}
         await self.answer(error.code.status, value, content_type=content_type, headers=headers)
 

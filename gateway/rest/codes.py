@@ -13,6 +13,9 @@ from gateway.kafka.errors import KafkaFailure, Kind
 
 # The message is sent in one header at most, and logged.
 MAX_MESSAGE: Final = 2_000
+# How a program, and a browser that opens an address, are asked for credentials.
+CHALLENGE: Final = 'Basic realm="Samsa", charset="UTF-8"'
+NAVIGATE: Final = "navigate"
 
 
 class Code(Enum):
@@ -87,6 +90,18 @@ class ApiError(Exception):
     def body(self) -> bytes:
         return json.dumps(self.value()).encode()
 
+    def headers(self, fetch_mode: str | None) -> list[tuple[str, str]]:
+        """Return the headers of the answer; `fetch_mode` is the header Sec-Fetch-Mode of a call.
+
+        A page's own call is not asked for a password: the browser would ask its user.
+        """
+        headers = []
+        if self.retry_after_s is not None:
+            headers.append(("Retry-After", str(self.retry_after_s)))
+        if self.code is Code.NOT_AUTHENTICATED and fetch_mode in {None, NAVIGATE}:
+            headers.append(("WWW-Authenticate", CHALLENGE))
+        return headers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
@@ -123,6 +138,18 @@ MEANINGS: Final = {
         Meaning(name="BROKER_NOT_AVAILABLE", code=Code.NO_BROKER),
     )
 }
+
+
+def known(raised: Exception) -> ApiError | None:
+    """Return the error of an exception that calls raise on purpose; None for any other one."""
+    if isinstance(raised, ApiError):
+        return raised
+    return from_kafka(raised) if isinstance(raised, KafkaFailure) else None
+
+
+def internal() -> ApiError:
+    """Return the error of a bug of ours; its cause is for the log alone."""
+    return ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
 
 
 def from_kafka(failed: KafkaFailure) -> ApiError:

@@ -1,4 +1,4 @@
-"""Turns exceptions of REST views into the error body that all interfaces share."""
+"""Turns exceptions of views into the errors that all interfaces share; `codes` lists these."""
 
 import logging
 from typing import Any, Final
@@ -7,11 +7,9 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
-from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.kafka.errors import KafkaFailure
-from gateway.rest.codes import ApiError, Code, from_kafka
+from gateway.rest.codes import ApiError, Code, internal, known
 
 log: Final = logging.getLogger(__name__)
 # By the status that Django REST framework gives its own errors.
@@ -36,34 +34,21 @@ MAX_MISTAKES: Final = 10
 
 def handler(raised: Exception, context: dict[str, Any]) -> Response:
     """Return the answer for an exception of a view."""
-    error = meant(raised)
+    view, request = context.get("view"), context.get("request")
+    error = known(raised) or _meant(raised)
     if error is None:
         # One failed call must not end the process that serves the others.
-        log.error("rest.view_failed view=%s", type(context.get("view")).__name__, exc_info=raised)
-        error = ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
-    view = context.get("view")
+        log.error("rest.view_failed view=%s", type(view).__name__, exc_info=raised)
+        error = internal()
     if error.code is Code.NO_TOPIC:
         error = ApiError(getattr(view, "no_topic", Code.NO_TOPIC), error.message)
-    answer = Response(error.value(), status=error.code.status)
-    if error.retry_after_s is not None:
-        answer["Retry-After"] = str(error.retry_after_s)
-    if error.code is Code.NOT_AUTHENTICATED and is_challenged(context.get("request")):
-        answer["WWW-Authenticate"] = 'Basic realm="Samsa", charset="UTF-8"'
-    return answer
+    mode = None if request is None else request.headers.get("Sec-Fetch-Mode")
+    return Response(error.value(), status=error.code.status, headers=dict(error.headers(mode)))
 
 
-def is_challenged(request: Request | None) -> bool:
-    """Tell whether to ask for a password; on a page's own call, the browser would ask its user."""
-    return request is None or request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
-
-
-def meant(raised: Exception) -> ApiError | None:
-    """Return the ApiError of an exception; None for an internal error."""
+def _meant(raised: Exception) -> ApiError | None:
+    """Return the error of an exception of the frameworks; None for a bug."""
     match raised:
-        case ApiError():
-            error: ApiError | None = raised
-        case KafkaFailure():
-            error = from_kafka(raised)
         case exceptions.APIException():
             error = _of_framework(raised)
         case Http404():

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 from brokers.http.address import Address
 from brokers.http.client import Connection
 from brokers.http.protocol import NoResponse
-from gateway.rest import process
 from gateway.rest.codes import ApiError
-from gateway.rest.mounts import PASSED
 from gateway.rest.passed import HEADER, signed
+from gateway.rest.route import PASSED
 from gateway.rest.router import NOBODY
 from gateway.rest.traffic import COUNTED, PATH, STEPS, Amounts
+from gateway.rest.worker import of_process
 
 ADDRESS: Final = f"{PASSED}{PATH}"
 # A worker answers within milliseconds; a page waits no longer for each one that hangs.
@@ -68,7 +68,7 @@ class Workers:
 
     def read(self) -> HomeTraffic:
         try:
-            here = process.worker()
+            here = of_process()
         except ApiError as error:
             raise NoTraffic(str(error)) from None
         told = {here.name: here.traffic.recent()}

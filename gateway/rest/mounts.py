@@ -1,47 +1,16 @@
-"""Maps REST packages to URL prefixes, on the gateway's own port and in the web server.
+"""Serves the bare calls of the table of routes in one process."""
 
-A package offers `routes(worker)`; it knows the rest of its paths and no prefix.
-"""
-
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 
-from gateway.rest.calls import Call, Receive, Scope, Send
+from gateway.rest.calls import Application, Call, Receive, Scope, Send
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.consume import routes as consume
-from gateway.rest.produce import routes as produce
-from gateway.rest.records import routes as records
-from gateway.rest.router import NOBODY, Callers, Route, Router, Traffic
-from gateway.rest.traffic import PassedTraffic, passed_routes
+from gateway.rest.route import Door
+from gateway.rest.router import NOBODY, Callers, Router, Traffic, bound
+from gateway.rest.table import PASSED_ROUTES, Below, table
+from gateway.rest.traffic import PassedTraffic
 from gateway.rest.worker import Worker
-
-Application = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
-
-
-class Door(Enum):
-    """The process that serves."""
-
-    GATEWAY = "the gateway's own port"
-    WEB = "the web server, beside the console"
-
-
-V3: Final = ("/v3", "/kafka/v3")
-# Clients of version 2 expect it at the root; on its own port, the console has the root.
-V2: Final[Mapping[Door, str]] = {Door.GATEWAY: "", Door.WEB: "/rest"}
-# Our own additions to the published interfaces.
-OURS: Final[Mapping[Door, str]] = {Door.GATEWAY: "/v1", Door.WEB: "/rest/v1"}
-EVENTS: Final = "/sse/v1"
-# Calls that another worker of the home passes to this one, which owns their object.
-PASSED: Final = "/passed"
-# Kafka Connect's REST, which is also at the root of its own port.
-CONNECT: Final = "/connect"
-# Below these, no path is the console's; at the gateway's own port, none is at all.
-PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
-    Door.GATEWAY: ("",),
-    Door.WEB: (*V3, "/rest", "/ws", "/sse", CONNECT),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +35,6 @@ class Mounts:
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.prefix))
         self._passed = passed
         self._sockets = sockets
-
-    def routes(self) -> list[tuple[str, Route]]:
-        """Return all HTTP routes, each with its prefix."""
-        return [(mount.prefix, route) for mount in self._mounts for route in mount.router.routes]
 
     def find(self, scope: Scope) -> Application | None:
         """Return the application of a call; None if Django has to serve it."""
@@ -114,46 +79,19 @@ async def refuse_own(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def mounts(worker: Worker, door: Door, *, sockets: Collection[str] = ()) -> Mounts:
-    """Return the mounts of a process. A new package adds itself to one of these rows.
+    """Return the bare calls of a process; `sockets` are paths of WebSockets, which refuse calls."""
+    rooms: dict[Callable[[Any], Any], Any] = {}
 
-    `sockets` are the paths of WebSockets, which refuse calls.
-    """
-    writes = produce.Room(worker)
-    v3: list[Route] = [*writes.v3()]
-    consumers = consume.Room(worker, passed_prefix=PASSED)
-    v2: list[Route] = [*writes.v2(), *consumers.routes()]
-    reads = records.routes(worker)
-    ours = [*reads.ours]
-    return Mounts(
-        [
-            *(_mount(worker, prefix, v3) for prefix in V3),
-            _mount(worker, V2[door], v2),
-            _mount(worker, OURS[door], ours),
-            _mount(worker, EVENTS, reads.events),
-        ],
-        passed=_mount(
-            worker,
-            PASSED,
-            [*consumers.passed_routes(), *passed_routes(worker.traffic)],
-            callers=worker.passed_callers,
-            traffic=PassedTraffic(worker.traffic),
-        ),
-        sockets=sockets,
-    )
+    def mount(
+        below: Below, callers: Callers = worker.callers, traffic: Traffic = worker.traffic
+    ) -> Mount:
+        router = Router(
+            bound((route for route in below.routes if route.handler is not None), worker, rooms),
+            callers=callers,
+            traffic=traffic,
+            cluster_id=lambda: worker.cluster_id,
+        )
+        return Mount(prefix=below.prefix, router=router)
 
-
-def _mount(
-    worker: Worker,
-    prefix: str,
-    routes: Sequence[Route],
-    *,
-    callers: Callers | None = None,
-    traffic: Traffic | None = None,
-) -> Mount:
-    router = Router(
-        routes,
-        callers=callers or worker.callers,
-        traffic=traffic or worker.traffic,
-        cluster_id=lambda: worker.cluster_id,
-    )
-    return Mount(prefix=prefix, router=router)
+    passed = mount(PASSED_ROUTES, worker.passed_callers, PassedTraffic(worker.traffic))
+    return Mounts([mount(below) for below in table(door)], passed=passed, sockets=sockets)

@@ -5,34 +5,24 @@ stays in its name. A trailing slash changes nothing, and no redirect is sent.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Rights
-from gateway.kafka.errors import KafkaFailure
-from gateway.rest.calls import JSON, Call, Gone, Receive, Scope, Send
-from gateway.rest.codes import ApiError, Code, from_kafka
+from gateway.rest.calls import Call, Gone, Receive, Scope, Send
+from gateway.rest.codes import ApiError, internal, known
+from gateway.rest.gate import require_cluster, require_rights
+from gateway.rest.route import Route
 
 log: Final = logging.getLogger(__name__)
-Handler = Callable[[Call], Awaitable[None]]
 # No longer path exists: the longest names are some hundred characters each.
 MAX_PATH: Final = 4_096
 # An unauthenticated caller: without rights, nothing is allowed.
 NOBODY: Final = Caller(kind=CallerKind.USER, name="", rights=Rights())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """A method and a path, whose segments in braces are parameters."""
-
-    method: str
-    path: str
-    handler: Handler
-    # The media type of its errors.
-    errors: str = JSON
 
 
 class Callers(Protocol):
@@ -98,7 +88,7 @@ class Router:
             )
             self._traffic.begin(refused)
             try:
-                await refused.fail(error, content_type=route.errors)
+                await refused.fail(error, content_type=route.error_type)
             finally:
                 self._traffic.count(refused)
             return
@@ -112,22 +102,36 @@ class Router:
         )
         self._traffic.begin(call)
         try:
+            require_cluster(call.cluster_id, parameters)
+            require_rights(caller, call.cluster_id, route.rights, parameters)
+            assert route.handler is not None, "Django serves views"
             await route.handler(call)
-        except ApiError as error:
-            await call.fail(error, content_type=route.errors)
-        except KafkaFailure as failed:
-            await call.fail(from_kafka(failed), content_type=route.errors)
         except Gone:
             pass
-        except Exception:
+        except Exception as raised:
             # One failed call must not end the process that serves the others.
-            log.exception("rest.call_failed route=%s", route.path)
-            await call.fail(
-                ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too"),
-                content_type=route.errors,
-            )
+            meant = known(raised)
+            if meant is None:
+                log.exception("rest.call_failed route=%s", route.path)
+            await call.fail(meant or internal(), content_type=route.error_type)
         finally:
             self._traffic.count(call)
+
+
+def bound(
+    routes: Iterable[Route], worker: object, rooms: dict[Callable[[Any], Any], Any]
+) -> list[Route]:
+    """Return rows whose handlers have their rooms of a worker; `rooms` keeps one of each kind."""
+    found = []
+    for route in routes:
+        handler, room = route.handler, route.room
+        if handler is None or room is None:
+            found.append(route)
+            continue
+        if room not in rooms:
+            rooms[room] = room(worker)
+        found.append(replace(route, handler=partial(handler, rooms[room]), room=None))
+    return found
 
 
 def segments_of(scope: Scope, under: str) -> list[str] | None:
@@ -139,6 +143,12 @@ def segments_of(scope: Scope, under: str) -> list[str] | None:
     if under and not (path == under or path.startswith(f"{under}/")):
         return None
     return path[len(under) :].strip("/").split("/")
+
+
+def fits(route: Route, segments: Sequence[str]) -> bool:
+    """Tell whether a path is one of a route."""
+    pattern = route.path.strip("/").split("/")
+    return len(pattern) == len(segments) and matched(pattern, segments) is not None
 
 
 def matched(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:

@@ -6,14 +6,15 @@ call is counted while it runs. Bare calls are counted on the loop and views in t
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from threading import Lock
 from typing import Final
 
 from gateway.rest.calls import Call
-from gateway.rest.router import Route
+from gateway.rest.route import Route
 
 # A row takes some hundred bytes. Only authenticated callers have one, so these are tokens and users
 # of one installation; a script that creates a token per run must not fill the memory.
@@ -189,10 +190,11 @@ def _sum(one: Amounts, other: Iterable[int]) -> Amounts:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
-def passed_routes(counter: Counter) -> Sequence[Route]:
-    """Return the routes by which the other workers of the home read a worker's counts."""
+async def answer_counts(counter: Counter, call: Call) -> None:
+    """Answer another worker of the home with the counts of this one."""
+    await call.answer(200, counter.recent())
 
-    async def answer(call: Call) -> None:
-        await call.answer(200, counter.recent())
 
-    return [Route(method="GET", path=PATH, handler=answer)]
+PASSED_ROUTES: Final = (
+    Route(method="GET", path=PATH, room=attrgetter("traffic"), handler=answer_counts),
+)

@@ -6,16 +6,16 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway.access.requirements import public
-from gateway.rest import process
 from gateway.rest.calls import JSON
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.codes import ApiError, Code, internal
+from gateway.rest.table import methods_at
 
 
 @csrf_exempt
 @public
 def unknown(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:  # noqa: ARG001 - given by Django
     """Answer 405 if another method is served beside Django, and 404 otherwise."""
-    if methods := process.methods_at(request.path):
+    if methods := methods_at(request.path):
         return not_allowed(request, [*methods, "OPTIONS"])
     return answered(
         ApiError(
@@ -56,9 +56,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def failed(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - given by Django
-    return answered(
-        ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
-    )
+    return answered(internal())
 
 
 def answered(error: ApiError) -> HttpResponse:

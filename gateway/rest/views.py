@@ -4,8 +4,9 @@ A view answers with one complete body, in a thread. Streams are bare calls: see 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
@@ -14,7 +15,6 @@ from django.urls import URLPattern, re_path
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from gateway.access import audit
@@ -28,13 +28,16 @@ from gateway.rest.bodies import json_of
 from gateway.rest.calls import JSON
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.errors import handler
+from gateway.rest.gate import require, require_cluster, require_rights
 from gateway.rest.openapi.describe import Describe
-from gateway.rest.process import methods_at, worker
+from gateway.rest.route import Route
 from gateway.rest.traffic import STRANGERS
-from gateway.rest.worker import CLIENT_ID, Worker
+from gateway.rest.worker import CLIENT_ID, Worker, of_process
 
 METHODS: Final = ["get", "head", "post", "put", "patch", "delete", "options"]
 NOT_LET_IN: Final = frozenset({Code.NOT_AUTHENTICATED.status, Code.TOO_MANY.status})
+CLUSTER: Final = "cluster_id"
+View = Callable[..., HttpResponseBase]
 SEGMENT: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -43,7 +46,7 @@ class ApiView(APIView):
 
     authentication_classes = (CallerAuthentication,)
     renderer_classes: Sequence[type[JSONRenderer]] = (JSONRenderer,)
-    # `asked` reads bodies, with limits.
+    # `initial` reads bodies, with limits.
     parser_classes = ()
     permission_classes = ()
     throttle_classes = ()
@@ -53,24 +56,32 @@ class ApiView(APIView):
     # The two versions of the interface have different codes for a missing topic.
     no_topic: ClassVar[Code] = Code.NO_TOPIC
     http_method_names = METHODS
+    # The rows of its path, by method, and the methods of bare calls there.
+    routes: Mapping[str, Route] = MappingProxyType({})
+    beside: Sequence[str] = ()
     caller: Caller
-    asked_cluster: str | None = None
+    parameters: Mapping[str, str]
+    # The body or the query, as the row's serializer has validated it.
+    asked: Mapping[str, Any]
 
     def dispatch(self, request: HttpRequest, *_args: object, **quoted: str) -> HttpResponseBase:
         """Serve with the unquoted names of the path; all views are of one cluster."""
-        names = {name: unquote(value) for name, value in quoted.items()}
-        self.asked_cluster = names.pop("cluster_id", None)
+        self.parameters = {name: unquote(value) for name, value in quoted.items()}
+        names = {name: value for name, value in self.parameters.items() if name != CLUSTER}
         return super().dispatch(request, **names)
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         super().initial(request, *args, **kwargs)
         self.caller = caller_of(request)
-        asked = self.asked_cluster
-        if asked is not None and asked != self.worker.cluster_id:
-            raise ApiError(Code.NOT_FOUND, f"Cluster {asked} cannot be found.")
+        require_cluster(self.cluster_id, self.parameters)
         # The client library would cut a name at a NUL.
         if any("\0" in str(name) for name in kwargs.values()):
             raise ApiError(Code.BAD_REQUEST, "no name holds a NUL: leave %00 out of the address")
+        route = self.routes.get("GET" if request.method == "HEAD" else request.method or "")
+        # Neither OPTIONS nor a method that the path does not take has a row.
+        if route is not None:
+            self.asked = self._validated(route)
+            require_rights(self.caller, self.cluster_id, route.rights, self.parameters)
 
     def options(self, request: Request, *args: object, **kwargs: object) -> Response:  # type: ignore[override]  # noqa: ARG002 - as the framework has it
         """Answer with the methods of the address."""
@@ -84,9 +95,7 @@ class ApiView(APIView):
     ) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
         if answer.status_code == Code.METHOD_NOT_ALLOWED.status or request.method == "OPTIONS":
-            # Some methods of a path, such as produce, are served beside Django.
-            methods = [*self.allowed_methods, *methods_at(request.path)]
-            answer["Allow"] = ", ".join(methods)
+            answer["Allow"] = ", ".join([*self.allowed_methods, *self.beside])
         caller = getattr(self, "caller", None)
         if caller is None and answer.status_code in NOT_LET_IN:
             self.worker.traffic.add(STRANGERS, requests=1, errors=1)
@@ -111,7 +120,7 @@ class ApiView(APIView):
 
     @property
     def worker(self) -> Worker:
-        return worker()
+        return of_process()
 
     @property
     def cluster_id(self) -> str:
@@ -129,21 +138,23 @@ class ApiView(APIView):
             yield clients
 
     def require(self, operation: Operation, kind: Kind, name: str = "") -> None:
-        """Raise ApiError if the caller may not do this; the message names the missing right."""
-        cluster = "" if kind is Kind.CONSOLE else self.cluster_id
-        decision = self.caller.decide(operation, kind, cluster, name)
-        if not decision.is_allowed:
-            raise ApiError(Code.NOT_ALLOWED, decision.reason)
+        """Raise ApiError if the caller may not do this; for names that no path has."""
+        require(self.caller, self.cluster_id, operation, kind, name)
 
     def visible(self, kind: Kind, names: list[str]) -> list[str]:
         """Return the given names that the caller may see, in their order."""
         allowed = self.caller.rights.names(Operation.VIEW, cluster=self.cluster_id, kind=kind)
         return allowed.among(names)
 
-    def asked(self, shape: type[Serializer[Any]]) -> Mapping[str, Any]:
-        """Return the validated body. Raises ApiError if it does not match the serializer."""
-        given = json_of(self.request._request, media_types=self.media_types)  # noqa: SLF001 - documented
-        form = shape(data=given)
+    def _validated(self, route: Route) -> Mapping[str, Any]:
+        """Return the body or the query, as a row's serializer validates it."""
+        if route.filter is not None:
+            form = route.filter(data=self.request.query_params.dict())
+        elif route.body is not None:
+            given = json_of(self.request._request, media_types=self.media_types)  # noqa: SLF001 - documented
+            form = route.body(data=given)
+        else:
+            return {}
         form.is_valid(raise_exception=True)
         found: Mapping[str, Any] = form.validated_data
         return found
@@ -171,13 +182,37 @@ def caller_of(request: Request) -> Caller:
     )
 
 
-def at(address: str, view: type[ApiView]) -> URLPattern:
-    """Return the URL pattern of a view; segments in braces are parameters of any characters.
+def patterns(routes: Iterable[Route]) -> list[URLPattern]:
+    """Return the URL patterns of rows, which are below one prefix, in their order.
 
-    Django gets paths as they were sent, so that `a%2Fb` is one segment. A trailing slash changes
-    nothing.
+    Segments in braces are parameters of any characters: Django gets paths as they were sent, so
+    that `a%2Fb` is one segment. A trailing slash changes nothing.
     """
+    by_path: dict[str, list[Route]] = {}
+    beside: dict[str, list[str]] = {}
+    for route in routes:
+        if route.view is not None:
+            by_path.setdefault(route.path, []).append(route)
+        else:
+            beside.setdefault(SEGMENT.sub("{}", route.path), []).append(route.method)
+    return [
+        _pattern(path, rows, sorted(beside.get(SEGMENT.sub("{}", path), ())))
+        for path, rows in by_path.items()
+    ]
+
+
+def at(prefix: str) -> str:
+    """Return a prefix as Django's `path` takes it."""
+    return f"{prefix.strip('/')}/".lstrip("/")
+
+
+def _pattern(path: str, rows: Sequence[Route], beside: Sequence[str]) -> URLPattern:
+    [view] = {row.view for row in rows if row.view is not None}
+    served = {name.upper() for name in view.http_method_names if hasattr(view, name)}
+    # A function without a row would be served without its rights.
+    assert served - {"HEAD", "OPTIONS"} == {row.method for row in rows}, f"{view} has other rows"
+    address = path.strip("/")
     pattern = SEGMENT.sub(lambda found: f"(?P<{found[1]}>[^/]+)", address)
     # Public for the console's middleware: the view itself authenticates programs.
-    name = address.replace(":", " ")
-    return re_path(f"^{pattern}/?$", public(view.as_view()), name=f"rest {name}")
+    serve: View = public(view.as_view(routes={row.method: row for row in rows}, beside=beside))
+    return re_path(f"^{pattern}/?$", serve, name=f"rest {address.replace(':', ' ')}")

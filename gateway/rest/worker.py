@@ -298,6 +298,28 @@ class Worker:
             log.exception("worker.part_not_closed part=%s", type(part).__name__)
 
 
+class _Process:
+    """Django creates a view for each call, without the worker."""
+
+    worker: Worker | None = None
+
+
+def take(worker: Worker | None) -> None:
+    """Set the worker of this process; called once, before the first call."""
+    _Process.worker = worker
+
+
+def of_process() -> Worker:
+    """Return the worker of this process. From any thread."""
+    if _Process.worker is None:
+        raise ApiError(
+            Code.UNAVAILABLE,
+            "this process is still starting: try again in a second",
+            retry_after_s=1,
+        )
+    return _Process.worker
+
+
 def told_by_supervisor(settings_file: Path) -> str:
     """Return the broker addresses that a home's supervisor has recorded; else an empty text."""
     try:

@@ -5,7 +5,7 @@ from functools import cache
 from channels.routing import URLRouter
 from django.urls import path, re_path
 
-from gateway.rest.mounts import Application
+from gateway.rest.calls import Application
 from gateway.rest.worker import Worker
 from gateway.ws.consumers import Endpoint, NotServed
 from gateway.ws.endpoint import PATH, Sockets, services_of

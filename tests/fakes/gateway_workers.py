@@ -15,7 +15,8 @@ import uvicorn
 
 from gateway.access.callers import Caller
 from gateway.rest.calls import Scope
-from gateway.rest.mounts import Door, Mounts, mounts
+from gateway.rest.mounts import Mounts, mounts
+from gateway.rest.route import Door
 from gateway.rest.worker import Place, Worker
 from tests.fakes.asgi import Answer, scope_of
 from tests.fakes.rest_door import WRITER, Known

@@ -11,7 +11,8 @@ from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
 from gateway.rest.calls import Call, Scope
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.router import Route, Router
+from gateway.rest.route import Route
+from gateway.rest.router import Router
 from tests.fakes.asgi import Answer, asked, scope_of
 
 CLUSTER = "cluster-1"

@@ -24,7 +24,8 @@ from gateway.dispatch import Dispatch
 from gateway.forwarding import Forwarded
 from gateway.host_names import Request
 from gateway.kafka.connection import Connection
-from gateway.rest import mounts, process
+from gateway.rest import mounts, route
+from gateway.rest import worker as workers
 from gateway.rest.callers import Callers
 from gateway.rest.identity import Identity
 from gateway.rest.limits import Limits, Rates
@@ -102,7 +103,7 @@ def whole_door(
     (folder / "cluster-id").write_text(cluster)
     ready: Future[WholeDoor] = Future()
     stop: Future[None] = Future()
-    before = process._Process.worker, process._Process.routes  # noqa: SLF001 - its one name
+    before = workers._Process.worker  # noqa: SLF001 - its one name
     limited, limits_before = limits or Limits(Rates()), modules.limits.of_process
 
     async def serve() -> None:
@@ -111,10 +112,10 @@ def whole_door(
         if bootstrap:
             connection = Connection(bootstrap=bootstrap, timeout_s=timeout_s)
             worker.__dict__["connection"] = connection
-        calls = mounts.mounts(worker, mounts.Door.WEB, sockets=[endpoint.PATH])
-        process.take(worker, calls.routes())
+        calls = mounts.mounts(worker, route.Door.WEB, sockets=[endpoint.PATH])
+        workers.take(worker)
         modules.limits.of_process = lambda: limited  # type: ignore[assignment]
-        prefixes: Sequence[str] = mounts.PREFIXES[mounts.Door.WEB]
+        prefixes: Sequence[str] = route.PREFIXES[route.Door.WEB]
         django = get_asgi_application()
         django.request_class = Request
         whole = Dispatch(
@@ -165,5 +166,5 @@ def whole_door(
     finally:
         stop.set_result(None)
         thread.join(WAIT_S)
-        process.take(*before)  # type: ignore[arg-type] # None is what it begins with
+        workers.take(before)
         modules.limits.of_process = limits_before

@@ -51,6 +51,12 @@ class Action:
     under: str
     serve: Serve
     is_fetch: bool = False
+    # For OpenAPI.
+    summary: str = ""
+    status: int = 200
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = (V2,)
+    query: tuple[str, ...] = ()
 
 
 async def exist(asked: Asked) -> None:
@@ -313,18 +319,96 @@ def value_of(place: Place) -> dict[str, object]:
 
 
 ACTIONS: Final = (
-    Action(method="DELETE", under="", serve=delete),
-    Action(method="POST", under="/subscription", serve=subscribe),
-    Action(method="GET", under="/subscription", serve=subscription),
-    Action(method="DELETE", under="/subscription", serve=unsubscribe),
-    Action(method="POST", under="/assignments", serve=assign),
-    Action(method="GET", under="/assignments", serve=assignments),
-    Action(method="GET", under="/records", serve=fetch, is_fetch=True),
-    Action(method="POST", under="/offsets", serve=commit),
-    Action(method="GET", under="/offsets", serve=committed),
-    Action(method="POST", under="/positions", serve=seek),
-    Action(method="POST", under="/positions/beginning", serve=seek_beginning),
-    Action(method="POST", under="/positions/end", serve=seek_end),
+    Action(
+        method="DELETE",
+        under="",
+        serve=delete,
+        summary="Delete a consumer instance.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
+    Action(
+        method="POST",
+        under="/subscription",
+        serve=subscribe,
+        summary="Subscribe to topics, or to a pattern.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
+    Action(
+        method="GET",
+        under="/subscription",
+        serve=subscription,
+        summary="Show what an instance is subscribed to.",
+    ),
+    Action(
+        method="DELETE",
+        under="/subscription",
+        serve=unsubscribe,
+        summary="Unsubscribe from all topics.",
+        status=NO_CONTENT,
+    ),
+    Action(
+        method="POST",
+        under="/assignments",
+        serve=assign,
+        summary="Assign partitions by hand.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
+    Action(
+        method="GET",
+        under="/assignments",
+        serve=assignments,
+        summary="Show the partitions that an instance reads.",
+    ),
+    Action(
+        method="GET",
+        under="/records",
+        serve=fetch,
+        is_fetch=True,
+        summary="Fetch records.",
+        gives=tuple(EMBEDDED.values()),
+        query=("timeout", "max_bytes"),
+    ),
+    Action(
+        method="POST",
+        under="/offsets",
+        serve=commit,
+        summary="Commit offsets: those in the body, or those of all fetched records.",
+        takes=(V2,),
+    ),
+    Action(
+        method="GET",
+        under="/offsets",
+        serve=committed,
+        summary="Show committed offsets; the partitions are in the body.",
+        takes=(V2,),
+    ),
+    Action(
+        method="POST",
+        under="/positions",
+        serve=seek,
+        summary="Seek to offsets.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
+    Action(
+        method="POST",
+        under="/positions/beginning",
+        serve=seek_beginning,
+        summary="Seek to the beginning.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
+    Action(
+        method="POST",
+        under="/positions/end",
+        serve=seek_end,
+        summary="Seek to the end.",
+        status=NO_CONTENT,
+        takes=(V2,),
+    ),
 )
 # Only other workers call this.
 EXIST: Final = Action(method="GET", under="", serve=exist)

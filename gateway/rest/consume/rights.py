@@ -1,17 +1,11 @@
-"""Checks who may read as a member of a group, and from which topics. Pure, except for refusals."""
+"""Checks from which topics a consumer may read. Pure, except for refusals."""
 
 from collections.abc import Iterable
 
-from gateway.access.operations import Kind, Operation
 from gateway.kafka.readers.admission import NothingReadable, Readable, admit, admit_by_pattern
 from gateway.kafka.topic_pattern import TopicPattern
 from gateway.rest.calls import Call
 from gateway.rest.readers import reader_of
-
-
-def require_group(call: Call, group: str) -> None:
-    """Refuse callers who may not read as this group: reading moves its offsets."""
-    call.require(Operation.RESET_GROUPS, Kind.GROUP, group)
 
 
 def require_topics(call: Call, topics: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Routes calls of version 2 consumers, from any worker to the one that has the consumer."""
+"""Declares the calls of version 2 consumers, from any worker to the one that has the consumer."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -6,27 +6,36 @@ from typing import Final
 from urllib.parse import quote
 
 from gateway.access.callers import Caller
+from gateway.access.operations import Kind, Operation
 from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError
-from gateway.rest.consume import bodies, names, rights
+from gateway.rest.consume import bodies, names
 from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
 from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
 from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found, seats_with
 from gateway.rest.consume.passing import Passed, Passing, query_of
-from gateway.rest.router import Route
+from gateway.rest.gate import Right
+from gateway.rest.route import PASSED, UNPROCESSABLE, Route
 from gateway.rest.worker import Worker
 
 GROUP: Final = "/consumers/{group}"
 INSTANCE: Final = f"{GROUP}/instances/{{instance}}"
+TAG: Final = "Records"
+# Reading as a member moves the offsets of its group.
+READ_AS: Final = (Right(operation=Operation.RESET_GROUPS, kind=Kind.GROUP, name="group"),)
+ERRORS: Final = {
+    409: "The consumer exists (40902), or is not in the state for this call (40901, 40903).",
+    **UNPROCESSABLE,
+}
 
 
 class Room:
     """The consumers of a worker. Created before the loop runs, and used in it."""
 
-    def __init__(self, worker: Worker, *, passed_prefix: str) -> None:
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._passing = Passing(worker.place, prefix=passed_prefix)
+        self._passing = Passing(worker.place, prefix=PASSED)
 
     @cached_property
     def instances(self) -> Instances:
@@ -44,37 +53,9 @@ class Room:
             )
         )
 
-    def routes(self) -> Sequence[Route]:
-        """Return the routes for clients."""
-        return [
-            Route(method="POST", path=GROUP, handler=self._create, errors=V2),
-            *(
-                Route(
-                    method=action.method,
-                    path=f"{INSTANCE}{action.under}",
-                    handler=partial(self._anywhere, action),
-                    errors=V2,
-                )
-                for action in ACTIONS
-            ),
-        ]
-
-    def passed_routes(self) -> Sequence[Route]:
-        """Return the routes for other workers; these calls are never passed on again."""
-        return [
-            Route(
-                method=action.method,
-                path=f"{INSTANCE}{action.under}",
-                handler=partial(self._here, action),
-                errors=V2,
-            )
-            for action in (*ACTIONS, EXIST)
-        ]
-
-    async def _create(self, call: Call) -> None:
+    async def create(self, call: Call) -> None:
         group = call.parameters["group"]
         names.check("group", group)
-        rights.require_group(call, group)
         async with self._worker.incoming.whole(call, MAX_BODY_BYTES) as text:
             draft = bodies.draft_of(bodies.body_of(call, text))
         made = await self.instances.create(group, draft, call.caller)
@@ -85,7 +66,7 @@ class Room:
         )
         await call.answer(200, {"instance_id": made.name, "base_uri": base}, content_type=V2)
 
-    async def _anywhere(self, action: Action, call: Call) -> None:
+    async def anywhere(self, call: Call, *, action: Action) -> None:
         """Serve a call here, or pass it to the worker that has the consumer."""
         ending = Ending()
         if not action.is_fetch:
@@ -101,7 +82,6 @@ class Room:
             raise
 
     async def _served(self, action: Action, call: Call, ending: Ending) -> None:
-        rights.require_group(call, call.parameters["group"])
         async with self._worker.incoming.whole(call, MAX_BODY_BYTES) as text:
             await self._served_with(action, call, ending, text)
 
@@ -140,9 +120,8 @@ class Room:
                     return
         raise not_found(name)
 
-    async def _here(self, action: Action, call: Call) -> None:
+    async def here(self, call: Call, *, action: Action) -> None:
         group, name = call.parameters["group"], call.parameters["instance"]
-        rights.require_group(call, group)
         instance = self.instances.find(group, name)
         if instance is None:
             raise not_found(name)
@@ -181,3 +160,50 @@ class Room:
             if await self._passing.has(caller, group, name, other):
                 return True
         return False
+
+
+ROUTES: Final = (
+    Route(
+        method="POST",
+        path=GROUP,
+        room=Room,
+        handler=Room.create,
+        rights=READ_AS,
+        error_type=V2,
+        tag=TAG,
+        summary="Create a consumer instance of a group.",
+        takes=(V2,),
+        gives=(V2,),
+        errors=ERRORS,
+    ),
+    *(
+        Route(
+            method=action.method,
+            path=f"{INSTANCE}{action.under}",
+            room=Room,
+            handler=partial(Room.anywhere, action=action),
+            rights=READ_AS,
+            error_type=V2,
+            tag=TAG,
+            summary=action.summary,
+            status=action.status,
+            takes=action.takes,
+            gives=action.gives,
+            query=action.query,
+            errors=ERRORS,
+        )
+        for action in ACTIONS
+    ),
+)
+# For other workers; these calls are never passed on again.
+PASSED_ROUTES: Final = tuple(
+    Route(
+        method=action.method,
+        path=f"{INSTANCE}{action.under}",
+        room=Room,
+        handler=partial(Room.here, action=action),
+        rights=READ_AS,
+        error_type=V2,
+    )
+    for action in (*ACTIONS, EXIST)
+)

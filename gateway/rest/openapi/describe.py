@@ -1,15 +1,14 @@
-"""Describes REST views for OpenAPI: inputs and answers, in a few words per method."""
+"""Describes views for OpenAPI, from the rows of the table of routes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.serializers import CharField, IntegerField, Serializer
 
-F = TypeVar("F", bound=Callable[..., Any])
-Shape = type[Serializer[Any]]
+from gateway.rest.route import Route
+
 # Numeric parameters in paths; all others are names.
 NUMBERS: Final = frozenset({"partition_id", "broker_id"})
 # Answers that any call may get.
@@ -32,44 +31,13 @@ class ErrorBody(Serializer[Any]):
     message = CharField(allow_null=True)
 
 
-def answers(
-    shape: Shape | Serializer[Any] | Mapping[str, Any] | None,
-    *,
-    status: int | Sequence[int] = 200,
-    partly: Shape | None = None,
-    body: Shape | None = None,
-    query: Sequence[str | Shape] = (),
-    errors: Mapping[int, str] = MappingProxyType({}),
-) -> Callable[[F], F]:
-    """Describe the inputs and answers of a view method; its docstring describes its purpose.
-
-    `partly` is the answer with status 207 if a part of the request has failed, and `errors` are
-    those that only this method answers with.
-    """
-    statuses = [status] if isinstance(status, int) else status
-    # The library's type stubs accept only classes.
-    answered: Any = shape
-    done = OpenApiResponse(answered, description="Done.")
-    parameters = [
-        OpenApiParameter(one, required=False, type=str) if isinstance(one, str) else one
-        for one in query
-    ]
-    return extend_schema(
-        request=body,
-        responses={
-            **{
-                number: OpenApiResponse(ErrorBody, description=said)
-                for number, said in {**ERRORS, **errors}.items()
-            },
-            **dict.fromkeys(statuses, done),
-            **({207: OpenApiResponse(partly, description="A part has failed.")} if partly else {}),
-        },
-        parameters=parameters,
-    )
-
-
 class Describe(AutoSchema):
-    """The part of the description that all REST views share."""
+    """Describes the function of a view by its docstring and its row."""
+
+    @property
+    def row(self) -> Route:
+        found: Route = self.view.routes[self.method]  # type: ignore[attr-defined] # it is an ApiView
+        return found
 
     def get_operation_id(self) -> str:
         """Return an id from method and path, which no two operations share."""
@@ -80,8 +48,27 @@ class Describe(AutoSchema):
         return "_".join([self.method.lower(), *(part.strip("_") or "all" for part in parts)])
 
     def get_tags(self) -> list[str]:
-        tags: list[str] = getattr(self.view, "tags", [])
-        return tags
+        return [self.row.tag]
+
+    def get_request_serializer(self) -> type[Serializer[Any]] | None:
+        return self.row.body
+
+    def get_response_serializers(self) -> Any:  # noqa: ANN401 - as the framework has it
+        row = self.row
+        statuses = (row.status,) if isinstance(row.status, int) else row.status
+        done = OpenApiResponse(row.answer, description="Done.")
+        found = {
+            number: OpenApiResponse(ErrorBody, description=said)
+            for number, said in {**ERRORS, **row.errors}.items()
+        }
+        found |= dict.fromkeys(statuses, done)
+        if row.partly is not None:
+            found[207] = OpenApiResponse(row.partly, description="A part has failed.")
+        return found
+
+    def get_override_parameters(self) -> list[Any]:
+        named = [OpenApiParameter(name, required=False, type=str) for name in self.row.query]
+        return [*named, *([] if self.row.filter is None else [self.row.filter])]
 
     def map_parsers(self) -> list[str]:
         """Return the media types of bodies, which views parse without a parser of the framework."""

@@ -6,7 +6,9 @@ from typing import Any, Final
 from django.urls import include, path
 from drf_spectacular.generators import SchemaGenerator
 
-from gateway.rest.openapi.streams import operation
+from gateway.rest.openapi.bare import operation
+from gateway.rest.table import Below
+from gateway.rest.views import at, patterns
 
 Document = dict[str, Any]
 TITLE: Final = "Samsa"
@@ -34,7 +36,6 @@ SCHEMES: Final = {
     "token": {"type": "http", "scheme": "bearer"},
     "user": {"type": "http", "scheme": "basic"},
 }
-ERROR: Final = {"$ref": "#/components/schemas/ErrorBody"}
 
 
 class Generator(SchemaGenerator):
@@ -47,16 +48,16 @@ class Generator(SchemaGenerator):
         ]
 
 
-def document(*, v3: str, v2: str, streams: Iterable[tuple[str, str, str]]) -> Document:
-    """Return the description with these prefixes; streams are method, prefix and path."""
-    patterns = [
-        path(f"{v3.strip('/')}/", include("gateway.rest.v3.urls")),
-        path(f"{v2.strip('/')}/".lstrip("/"), include("gateway.rest.v2.urls")),
-    ]
-    made: Document = Generator(patterns=patterns).get_schema(public=True)  # type: ignore[no-untyped-call]
-    for method, prefix, address in streams:
-        methods = made["paths"].setdefault(f"{prefix}{address}", {})
-        methods[method.lower()] = operation(method, prefix, address, ERROR)
+def document(table: Iterable[Below]) -> Document:
+    """Return the description of rows, which are described once for each prefix."""
+    table = list(table)
+    views = [path(at(below.prefix), include(patterns(below.routes))) for below in table]
+    made: Document = Generator(patterns=views).get_schema(public=True)  # type: ignore[no-untyped-call]
+    for below in table:
+        for route in below.routes:
+            if route.handler is not None:
+                methods = made["paths"].setdefault(f"{below.prefix}{route.path}", {})
+                methods[route.method.lower()] = operation(below.prefix, route)
     made["info"] = {"title": TITLE, "version": VERSION, "description": ABOUT}
     made["tags"] = [{"name": name} for name in TAGS]
     # Paths are complete: no server is listed, so that there is nothing to choose.

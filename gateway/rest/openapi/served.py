@@ -4,15 +4,14 @@ import json
 from functools import lru_cache
 from typing import Final
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway.access.requirements import public
-from gateway.rest import process
 from gateway.rest.calls import JSON
-from gateway.rest.mounts import V2, V3, Door
 from gateway.rest.openapi.document import document
+from gateway.rest.route import V3
+from gateway.rest.table import door, table
 from gateway.rest.unknown import not_allowed
 
 METHODS: Final = ("GET", "HEAD", "OPTIONS")
@@ -32,10 +31,5 @@ def serve(request: HttpRequest) -> HttpResponse:
 @lru_cache(maxsize=len(V3))
 def _made(prefix: str) -> bytes:
     """Return the serialized description; building it takes half a second."""
-    door = Door.WEB if settings.DOOR == "web" else Door.GATEWAY
-    streams = [
-        (route.method, mounted, route.path)
-        for mounted, route in process.routes()
-        if mounted not in V3 or mounted == prefix
-    ]
-    return json.dumps(document(v3=prefix, v2=V2[door], streams=streams)).encode()
+    below = [below for below in table(door()) if below.prefix not in V3 or below.prefix == prefix]
+    return json.dumps(document(below)).encode()

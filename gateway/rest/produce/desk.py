@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 from gateway.access.callers import Caller
-from gateway.access.operations import Kind, Operation
 from gateway.kafka.delivery import Deliveries
 from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.known_topics import NO_TOPIC
@@ -69,17 +68,13 @@ class Desk:
         self._creation = creation
 
     async def topic_of(self, call: Call, partition: int | None = None) -> str:
-        """Return the topic of a call; raise ApiError for a missing right, topic or partition.
+        """Return the topic of a call; raise ApiError for a missing topic or partition.
 
         A topic that may be created is, with its first record.
         """
         topic = call.parameters["topic"]
         if self._is_draining():
             raise stopping()
-        cluster_id = call.parameters.get("cluster", call.cluster_id)
-        if cluster_id != call.cluster_id:
-            raise ApiError(Code.NOT_FOUND, f"Cluster {cluster_id} cannot be found.")
-        call.require(Operation.PRODUCE, Kind.TOPIC, topic)
         try:
             await self.require(topic, partition)
         except KafkaFailure as failed:

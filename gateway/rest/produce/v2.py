@@ -21,6 +21,8 @@ EMBEDDED: Final = {
     V2: Format.BINARY,
     "application/json": Format.BINARY,
 }
+# What most send.
+RECORDS: Final = tuple(EMBEDDED)[:2]
 OF_REGISTRY: Final = frozenset(
     f"application/vnd.kafka.{name}.v2+json" for name in ("avro", "jsonschema", "protobuf")
 )

@@ -1,8 +1,7 @@
-"""Routes reads without a consumer, and limits how many run at a time."""
+"""Declares reads without a consumer, and limits how many run at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -12,13 +11,13 @@ from gateway.kafka.readers.engine import Readers, TooManyReadings
 from gateway.kafka.readers.following import Follow
 from gateway.kafka.topic_pattern import BadPattern, TopicPattern
 from gateway.kafka.values import Place
-from gateway.rest.calls import Call
+from gateway.rest.calls import JSON, Call
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.readers import reader_of
 from gateway.rest.records import read
 from gateway.rest.records.question import MAX_PARTITIONS, Question, bad_request, question_of
 from gateway.rest.records.stream import Form, Reason, Stream
-from gateway.rest.router import Route
+from gateway.rest.route import Route
 from gateway.rest.seats import Ledger, Seats
 from gateway.rest.worker import Worker
 
@@ -191,22 +190,6 @@ class Room:
         await self.reads.events(call)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routes:
-    """`ours` extends the published interfaces; `events` has its own prefix."""
-
-    ours: Sequence[Route]
-    events: Sequence[Route]
-
-
-def routes(worker: Worker) -> Routes:
-    room = Room(worker)
-    return Routes(
-        ours=[Route(method="GET", path="/topics/{topic}/records", handler=room.records)],
-        events=[Route(method="GET", path="/", handler=room.events)],
-    )
-
-
 def form_of(accept: str) -> Form | None:
     """Return the stream format that a caller accepts; None for a complete answer."""
     wanted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
@@ -214,3 +197,35 @@ def form_of(accept: str) -> Form | None:
         if form.value in wanted:
             return form
     return None
+
+
+TAG: Final = "Records"
+# An addition to the published interfaces. Rows without rights: readers admit their callers.
+OUR_ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/topics/{topic}/records",
+        room=Room,
+        handler=Room.records,
+        tag=TAG,
+        summary="Read records of a topic without a group: once, or as a stream.",
+        says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, "
+        "which continue after `Last-Event-ID`.",
+        gives=(JSON, *(form.value for form in Form)),
+        query=("partition", "from", "max", "max_bytes", "wait", "format"),
+    ),
+)
+EVENT_ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/",
+        room=Room,
+        handler=Room.events,
+        tag=TAG,
+        summary="Stream records of topics as server-sent events, until the caller disconnects.",
+        says="`topics` names them, with commas between, or `pattern` means those that the caller "
+        "may read; continues after `Last-Event-ID`.",
+        gives=(Form.EVENTS.value,),
+        query=("topics", "pattern", "from", "max", "wait", "format"),
+    ),
+)

@@ -1,71 +1,51 @@
 """Serves ACLs of the brokers. A cluster without security answers 40002, in the brokers' words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.access.operations import Kind, Operation
 from gateway.kafka.acls import AclRule
-from gateway.rest.openapi.describe import answers
-from gateway.rest.v3 import schemas
 from gateway.rest.v3.views import V3View
-
-AclDataList = schemas.listed(schemas.AclData)
 
 
 class AclsView(V3View):
-    tags: ClassVar = ["ACLs"]
-
-    @answers(AclDataList, query=[schemas.AclFilter])
     def get(self, _request: Request) -> Response:
         """List the access rules that a filter fits."""
-        wanted = self._filter(schemas.AclFilter)
-        self.require(Operation.VIEW, Kind.CLUSTER)
+        wanted = rule_of(self.asked)
         with self.clients() as clients:
             found = clients.acls.matching(wanted)
         items = [self.bodies.of_acl(rule) for rule in found]
         return Response(self.bodies.listed("KafkaAcl", items, "acls"))
 
-    @answers(None, status=201, body=schemas.CreateAclRequestData)
     def post(self, _request: Request) -> Response:
         """Create an access rule."""
-        rule = rule_of(self.asked(schemas.CreateAclRequestData))
+        rule = rule_of(self.asked)
         self._create([rule])
         headers = {"Location": self.bodies.of_acl(rule)["metadata"]["self"]}
         return Response(status=201, headers=headers)
 
-    @answers(schemas.DeletedAcls, query=[schemas.AclDeletion])
     def delete(self, _request: Request) -> Response:
         """Delete the access rules that a filter fits, and list them."""
-        wanted = self._filter(schemas.AclDeletion)
-        # Setting ACLs for other users is governing them.
-        self.require(Operation.MANAGE_USERS, Kind.CONSOLE)
+        wanted = rule_of(self.asked)
         with self.clients() as clients:
             found = clients.acls.delete(wanted)
         self.note("acls_deleted", "access rules", count=str(len(found)))
         return Response({"data": [self.bodies.of_acl(rule) for rule in found]})
 
     def _create(self, rules: Sequence[AclRule]) -> None:
-        self.require(Operation.MANAGE_USERS, Kind.CONSOLE)
         with self.clients() as clients:
             clients.acls.create(rules)
         self.note("acls_created", "access rules", count=str(len(rules)))
-
-    def _filter(self, shape: type[schemas.Shape]) -> AclRule:
-        form = shape(data=self.request.query_params.dict())
-        form.is_valid(raise_exception=True)
-        return rule_of(form.validated_data)
 
 
 class AclBatchView(AclsView):
     http_method_names = ["post"]  # noqa: RUF012 - a list, as the framework has it
 
-    @answers(None, status=201, body=schemas.CreateAclRequestDataList)
     def post(self, _request: Request) -> Response:
         """Create access rules."""
-        asked = self.asked(schemas.CreateAclRequestDataList)["data"]
+        asked = self.asked["data"]
         self._create([rule_of(one) for one in asked])
         return Response(status=201)
 

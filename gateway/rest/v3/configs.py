@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.http import HttpResponseBase
 from rest_framework.request import Request
@@ -13,14 +13,9 @@ from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.pool import Clients
 from gateway.kafka.values import Config, ConfigEdit, EditKind, ResourceKind
 from gateway.rest.codes import ApiError, Code, from_kafka
-from gateway.rest.openapi.describe import answers
-from gateway.rest.v3 import schemas
 from gateway.rest.v3.clusters import broker_of
 from gateway.rest.v3.views import V3View, nothing
 
-TopicConfigDataList = schemas.listed(schemas.TopicConfigData)
-BrokerConfigDataList = schemas.listed(schemas.BrokerConfigData)
-ClusterConfigDataList = schemas.listed(schemas.ClusterConfigData)
 # Each has some thirty configs of half a kilobyte of JSON: build an answer by the megabyte.
 TOPICS_AT_ONCE: Final = 50
 # The name under which brokers store the configs of all brokers.
@@ -30,8 +25,6 @@ ALL_BROKERS: Final = ""
 class ConfigsView(V3View):
     """What the three kinds of configs have in common."""
 
-    tags: ClassVar = ["Configs"]
-
     def alter(
         self,
         kind: ResourceKind,
@@ -40,8 +33,6 @@ class ConfigsView(V3View):
         *,
         is_dry_run: bool = False,
     ) -> Response:
-        access = Kind.TOPIC if kind is ResourceKind.TOPIC else Kind.CLUSTER
-        self.require(Operation.ALTER_CONFIGS, access, name if access is Kind.TOPIC else "")
         with self.clients() as clients:
             if kind is ResourceKind.BROKER and name != ALL_BROKERS:
                 name = str(broker_of(clients, name).id)
@@ -52,12 +43,12 @@ class ConfigsView(V3View):
         return nothing()
 
     def alter_many(self, kind: ResourceKind, name: str) -> Response:
-        asked = self.asked(schemas.AlterConfigBatchRequestData)
+        asked = self.asked
         edits = edits_of(asked["data"])
         return self.alter(kind, name, edits, is_dry_run=asked["validate_only"])
 
     def set(self, kind: ResourceKind, name: str, key: str) -> Response:
-        value = self.asked(schemas.UpdateConfigRequestData).get("value")
+        value = self.asked.get("value")
         if value is None:
             raise ApiError(Code.BAD_REQUEST, "value: give one, or DELETE the config to unset it")
         return self.alter(kind, name, [ConfigEdit(key=key, value=value)])
@@ -67,7 +58,6 @@ class ConfigsView(V3View):
 
 
 class AllTopicConfigsView(ConfigsView):
-    @answers(TopicConfigDataList)
     def get(self, _request: Request) -> HttpResponseBase:
         """List the configs of all topics that the caller may see."""
         with self.clients() as clients:
@@ -91,19 +81,13 @@ class AllTopicConfigsView(ConfigsView):
 
 
 class AlterAllTopicConfigsView(ConfigsView):
-    @answers(
-        None,
-        status=204,
-        partly=schemas.TopicConfigFailures,
-        body=schemas.AlterTopicsConfigBatchRequestData,
-    )
     def post(self, _request: Request) -> Response:
         """Set and unset configs of several topics; for each topic all of them, or none.
 
         Nothing is changed where a topic or a config does not exist. What the brokers refuse later
         is told by topic, with status 207; the other topics have changed.
         """
-        asked = self.asked(schemas.AlterTopicsConfigBatchRequestData)
+        asked = self.asked
         is_dry_run: bool = asked["validate_only"]
         edits = edits_by_topic(asked["data"])
         for name in edits:
@@ -122,10 +106,8 @@ class AlterAllTopicConfigsView(ConfigsView):
 
 
 class TopicConfigsView(ConfigsView):
-    @answers(TopicConfigDataList)
     def get(self, _request: Request, topic_name: str) -> Response:
         """List the configs of a topic."""
-        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
         with self.clients() as clients:
             found = clients.admin.configs(ResourceKind.TOPIC, topic_name)
         items = [self.bodies.of_topic_config(topic_name, config) for config in found]
@@ -134,38 +116,31 @@ class TopicConfigsView(ConfigsView):
 
 
 class AlterTopicConfigsView(ConfigsView):
-    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
     def post(self, _request: Request, topic_name: str) -> Response:
         """Set and unset configs of a topic: all of them, or none."""
         return self.alter_many(ResourceKind.TOPIC, topic_name)
 
 
 class TopicConfigView(ConfigsView):
-    @answers(schemas.TopicConfigData)
     def get(self, _request: Request, topic_name: str, name: str) -> Response:
         """Show a config of a topic."""
-        self.require(Operation.VIEW, Kind.TOPIC, topic_name)
         with self.clients() as clients:
             found = clients.admin.configs(ResourceKind.TOPIC, topic_name)
         config = one_of(found, name, f"topic {topic_name}")
         return Response(self.bodies.of_topic_config(topic_name, config))
 
-    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
     def put(self, _request: Request, topic_name: str, name: str) -> Response:
         """Set a config of a topic."""
         return self.set(ResourceKind.TOPIC, topic_name, name)
 
-    @answers(None, status=204)
     def delete(self, _request: Request, topic_name: str, name: str) -> Response:
         """Unset a config of a topic, so that the default holds."""
         return self.unset(ResourceKind.TOPIC, topic_name, name)
 
 
 class AllBrokerConfigsView(ConfigsView):
-    @answers(BrokerConfigDataList)
     def get(self, _request: Request) -> Response:
         """List the configs of all brokers."""
-        self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
             items = [
                 self.bodies.of_broker_config(broker, config)
@@ -177,10 +152,8 @@ class AllBrokerConfigsView(ConfigsView):
 
 
 class BrokerConfigsView(ConfigsView):
-    @answers(BrokerConfigDataList)
     def get(self, _request: Request, broker_id: str) -> Response:
         """List the configs of a broker."""
-        self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
             broker, found = configs_of_broker(clients, broker_id)
         items = [self.bodies.of_broker_config(broker, config) for config in found]
@@ -189,35 +162,29 @@ class BrokerConfigsView(ConfigsView):
 
 
 class AlterBrokerConfigsView(ConfigsView):
-    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
     def post(self, _request: Request, broker_id: str) -> Response:
         """Set and unset configs of a broker: all of them, or none."""
         return self.alter_many(ResourceKind.BROKER, broker_id)
 
 
 class BrokerConfigView(ConfigsView):
-    @answers(schemas.BrokerConfigData)
     def get(self, _request: Request, broker_id: str, name: str) -> Response:
         """Show a config of a broker."""
-        self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
             broker, found = configs_of_broker(clients, broker_id)
         config = one_of(found, name, f"broker {broker}")
         return Response(self.bodies.of_broker_config(broker, config))
 
-    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
     def put(self, _request: Request, broker_id: str, name: str) -> Response:
         """Set a config of a broker."""
         return self.set(ResourceKind.BROKER, broker_id, name)
 
-    @answers(None, status=204)
     def delete(self, _request: Request, broker_id: str, name: str) -> Response:
         """Unset a config of a broker."""
         return self.unset(ResourceKind.BROKER, broker_id, name)
 
 
 class ClusterConfigsView(ConfigsView):
-    @answers(ClusterConfigDataList)
     def get(self, _request: Request) -> Response:
         """List the configs that are set for all brokers."""
         found = self.defaults()
@@ -225,31 +192,26 @@ class ClusterConfigsView(ConfigsView):
         return Response(self.bodies.listed("KafkaClusterConfig", items, "broker-configs"))
 
     def defaults(self) -> list[Config]:
-        self.require(Operation.VIEW, Kind.CLUSTER)
         with self.clients() as clients:
             return clients.admin.configs(ResourceKind.BROKER, ALL_BROKERS)
 
 
 class AlterClusterConfigsView(ConfigsView):
-    @answers(None, status=204, body=schemas.AlterConfigBatchRequestData)
     def post(self, _request: Request) -> Response:
         """Set and unset configs of all brokers: all of them, or none."""
         return self.alter_many(ResourceKind.BROKER, ALL_BROKERS)
 
 
 class ClusterConfigView(ClusterConfigsView):
-    @answers(schemas.ClusterConfigData)
     def get(self, _request: Request, name: str) -> Response:  # type: ignore[override]
         """Show a config that is set for all brokers."""
         config = one_of(self.defaults(), name, "the brokers together")
         return Response(self.bodies.of_cluster_config(config))
 
-    @answers(None, status=204, body=schemas.UpdateConfigRequestData)
     def put(self, _request: Request, name: str) -> Response:
         """Set a config of all brokers."""
         return self.set(ResourceKind.BROKER, ALL_BROKERS, name)
 
-    @answers(None, status=204)
     def delete(self, _request: Request, name: str) -> Response:
         """Unset a config of all brokers."""
         return self.unset(ResourceKind.BROKER, ALL_BROKERS, name)

@@ -1,7 +1,7 @@
 """Serves topics, their partitions, offsets, replicas and reassignments."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,26 +19,16 @@ from gateway.kafka.values import (
     Topic,
 )
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.openapi.describe import answers
-from gateway.rest.v3 import schemas
-from gateway.rest.v3.clusters import ReplicaDataList
 from gateway.rest.v3.views import V3View, flag, nothing, number_of
 
-TopicDataList = schemas.listed(schemas.TopicData)
-PartitionDataList = schemas.listed(schemas.PartitionData)
-ReassignmentDataList = schemas.listed(schemas.ReassignmentData)
 # Broker configs with the defaults of new topics.
 PARTITIONS: Final = "num.partitions"
 REPLICAS: Final = "default.replication.factor"
-NEEDS_FORCE: Final = "The topic keeps state of the cluster, and `force` is not true (40904)."
 # Values of the query parameter `offset_type`.
 OFFSET_TYPES: Final = {"EARLIEST": PositionKind.BEGINNING, "LATEST": PositionKind.END}
 
 
 class TopicsView(V3View):
-    tags: ClassVar = ["Topics"]
-
-    @answers(TopicDataList, query=["includeAuthorizedOperations"])
     def get(self, _request: Request) -> Response:
         """List the topics that the caller may see, by name."""
         is_with_operations = flag(self.request.query_params.get("includeAuthorizedOperations"))
@@ -60,10 +50,9 @@ class TopicsView(V3View):
                 ]
         return Response(self.bodies.listed("KafkaTopic", items, "topics"))
 
-    @answers(schemas.TopicData, status=(200, 201), body=schemas.CreateTopicRequestData)
     def post(self, _request: Request) -> Response:
         """Create a topic, or only see whether it could be (`validate_only`)."""
-        asked = self.asked(schemas.CreateTopicRequestData)
+        asked = self.asked
         topic, is_dry_run = new_topic(asked), asked["validate_only"]
         self.require(Operation.CREATE_TOPICS, Kind.TOPIC, topic.name)
         with self.clients() as clients:
@@ -91,9 +80,6 @@ class TopicsView(V3View):
 
 
 class TopicView(V3View):
-    tags: ClassVar = ["Topics"]
-
-    @answers(schemas.TopicData, query=["include_authorized_operations"])
     def get(self, _request: Request, topic_name: str) -> Response:
         """Show a topic."""
         has_operations = flag(self.request.query_params.get("include_authorized_operations"))
@@ -101,21 +87,17 @@ class TopicView(V3View):
             found = self.topic(clients, topic_name, has_operations=has_operations)
         return Response(self.bodies.of_topic(found))
 
-    @answers(schemas.TopicData, body=schemas.UpdatePartitionCountRequestData)
     def patch(self, _request: Request, topic_name: str) -> Response:
         """Let a topic have so many partitions in all."""
-        count = self.asked(schemas.UpdatePartitionCountRequestData)["partitions_count"]
-        self.require(Operation.ALTER_TOPICS, Kind.TOPIC, topic_name)
+        count = self.asked["partitions_count"]
         with self.clients() as clients:
             clients.admin.add_partitions(topic_name, count)
             self.note("partitions_added", topic_name, total=str(count))
             [found] = clients.admin.describe([topic_name])
         return Response(self.bodies.of_topic(found))
 
-    @answers(None, status=204, query=["force"], errors={409: NEEDS_FORCE})
     def delete(self, _request: Request, topic_name: str) -> Response:
         """Delete a topic with all of its records."""
-        self.require(Operation.DELETE_TOPICS, Kind.TOPIC, topic_name)
         is_forced = flag(self.request.query_params.get("force"))
         loss = loss_of(topic_name, metrics_topic=metrics_topic_of(self.worker.place.settings_file))
         with self.clients() as clients:
@@ -133,9 +115,6 @@ class TopicView(V3View):
 
 
 class PartitionsView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(PartitionDataList)
     def get(self, _request: Request, topic_name: str) -> Response:
         """List the partitions of a topic."""
         with self.clients() as clients:
@@ -146,9 +125,6 @@ class PartitionsView(V3View):
 
 
 class PartitionView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(schemas.PartitionData)
     def get(self, _request: Request, topic_name: str, partition_id: str) -> Response:
         """Show a partition."""
         with self.clients() as clients:
@@ -157,9 +133,6 @@ class PartitionView(V3View):
 
 
 class OffsetsView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(schemas.PartitionWithOffsetsData, query=["offset_type"])
     def get(self, _request: Request, topic_name: str, partition_id: str) -> Response:
         """Show the first offset of a partition and its end; of one type, the other is -1."""
         wanted = self.request.query_params.get("offset_type", "").upper()
@@ -190,9 +163,6 @@ class OffsetsView(V3View):
 
 
 class ReplicasView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(ReplicaDataList)
     def get(self, _request: Request, topic_name: str, partition_id: str) -> Response:
         """List the replicas of a partition."""
         with self.clients() as clients:
@@ -203,9 +173,6 @@ class ReplicasView(V3View):
 
 
 class ReplicaView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(schemas.ReplicaData)
     def get(
         self,
         _request: Request,
@@ -226,20 +193,13 @@ class ReplicaView(V3View):
 
 
 class AllReassignmentsView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(ReassignmentDataList)
     def get(self, _request: Request) -> Response:
         """List the reassignments under way; brokers move no replicas yet, so there is none."""
-        self.require(Operation.VIEW, Kind.CLUSTER)
         at = ("topics", "-", "partitions", "-", "reassignment")
         return Response(self.bodies.listed("KafkaReassignment", [], *at))
 
 
 class TopicReassignmentsView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(ReassignmentDataList)
     def get(self, _request: Request, topic_name: str) -> Response:
         """List the reassignments of a topic that are under way."""
         with self.clients() as clients:
@@ -249,9 +209,6 @@ class TopicReassignmentsView(V3View):
 
 
 class ReassignmentView(V3View):
-    tags: ClassVar = ["Partitions"]
-
-    @answers(schemas.ReassignmentData)
     def get(self, _request: Request, topic_name: str, partition_id: str) -> Response:
         """Show the reassignment of a partition; 404 where none is under way."""
         with self.clients() as clients:

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import FULL_ADMIN, Rights
 from gateway.kafka.connection import Connection
-from gateway.rest import process
+from gateway.rest import worker as workers
 from gateway.rest.views import ApiView
 from gateway.rest.worker import Place as Where
 from gateway.rest.worker import Worker
@@ -82,6 +82,6 @@ def api(
     worker = Worker(
         Where(name="gateway-1", home=tmp_path, sockets=tmp_path, bootstrap=connection.bootstrap)
     )
-    monkeypatch.setattr(process._Process, "worker", worker)  # noqa: SLF001 - its one name
+    monkeypatch.setattr(workers._Process, "worker", worker)  # noqa: SLF001 - its one name
     monkeypatch.setattr(ApiView, "authentication_classes", (Known,))
     return Api()

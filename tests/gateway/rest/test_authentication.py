@@ -6,7 +6,7 @@ import pytest
 from rest_framework.request import Request
 
 from gateway.host_names import Request as DjangoRequest
-from gateway.rest.authentication import CHALLENGE, CallerAuthentication
+from gateway.rest.authentication import CallerAuthentication
 from gateway.rest.calls import CALLER
 from gateway.rest.codes import ApiError, Code
 from tests.fakes.asgi import scope_of
@@ -33,4 +33,3 @@ def test_a_view_refuses_a_caller_by_the_error_that_was_found() -> None:
     with pytest.raises(ApiError, match="credentials are required") as caught:
         CallerAuthentication().authenticate(refused)
     assert caught.value is error
-    assert CallerAuthentication().authenticate_header(refused) == CHALLENGE

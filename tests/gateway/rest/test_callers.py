@@ -17,7 +17,8 @@ from gateway.rest.calls import Call, Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.identity import Identity
 from gateway.rest.limits import Limits, Rates
-from gateway.rest.router import Route, Router
+from gateway.rest.route import Route
+from gateway.rest.router import Router
 from gateway.rest.traffic import Counter
 from gateway.shared import hints
 from gateway.shared.store import Shared

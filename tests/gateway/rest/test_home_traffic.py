@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.rest import home_traffic, mounts, process
+from gateway.rest import home_traffic
+from gateway.rest import worker as workers
 from gateway.rest.home_traffic import NoTraffic, Workers, asked, summed
 from gateway.rest.mounts import Mount, Mounts
 from gateway.rest.passed import PassedCallers
-from gateway.rest.router import Router
-from gateway.rest.traffic import STEPS, Counter, PassedTraffic, passed_routes
+from gateway.rest.route import PASSED
+from gateway.rest.router import Router, bound
+from gateway.rest.traffic import PASSED_ROUTES, STEPS, Counter, PassedTraffic
 from gateway.rest.worker import Place, Worker
 from tests.fakes import asgi
 
@@ -29,12 +31,12 @@ def worker(folder: Path, name: str) -> Worker:
 def serving(path: Path, worker: Worker) -> Iterator[None]:
     """Answer one request on a socket as that worker would."""
     router = Router(
-        passed_routes(worker.traffic),
+        bound(PASSED_ROUTES, worker, {}),
         callers=PassedCallers(),
         traffic=PassedTraffic(worker.traffic),
         cluster_id=lambda: "c",
     )
-    passed = Mounts([], passed=Mount(prefix=mounts.PASSED, router=router))
+    passed = Mounts([], passed=Mount(prefix=PASSED, router=router))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -76,7 +78,7 @@ def test_a_worker_tells_another_one_what_it_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = worker(tmp_path, "web"), worker(tmp_path, "gateway-1")
-    monkeypatch.setattr(process, "worker", lambda: here)
+    monkeypatch.setattr(workers._Process, "worker", here)  # noqa: SLF001 - its one name
     here.traffic.add("token:a", requests=1)
     there.traffic.add("token:a", requests=2, records=5)
 
@@ -92,7 +94,7 @@ def test_a_worker_that_has_gone_is_named_and_the_others_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = worker(tmp_path, "web")
-    monkeypatch.setattr(process, "worker", lambda: here)
+    monkeypatch.setattr(workers._Process, "worker", here)  # noqa: SLF001 - its one name
     (tmp_path / "gateway-1.sock").touch()
 
     found = Workers().read()
@@ -109,7 +111,7 @@ def test_who_is_no_worker_is_told_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_process_that_is_still_starting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process._Process, "worker", None)  # noqa: SLF001 - before the start
+    monkeypatch.setattr(workers._Process, "worker", None)  # noqa: SLF001 - before the start
 
     with pytest.raises(NoTraffic, match="still starting"):
         Workers().read()

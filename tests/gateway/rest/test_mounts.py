@@ -7,7 +7,8 @@ import pytest
 from gateway.access.callers import Caller
 from gateway.rest.calls import Call, Scope
 from gateway.rest.mounts import Mount, Mounts
-from gateway.rest.router import NOBODY, Route, Router
+from gateway.rest.route import Route
+from gateway.rest.router import NOBODY, Router
 from gateway.rest.traffic import Counter
 from tests.fakes.asgi import Answer, asked, scope_of
 

@@ -13,7 +13,9 @@ from gateway.access.operations import Kind, Operation, Role
 from gateway.kafka.errors import failure
 from gateway.rest.calls import Call, Scope
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.router import Route, Router
+from gateway.rest.gate import Right
+from gateway.rest.route import Route
+from gateway.rest.router import Router
 from tests.fakes.asgi import Answer, asked
 
 VIEWER = Caller(
@@ -58,7 +60,7 @@ def router(
         [Route(method=method, path=path, handler=handler) for method, path, handler in routes],
         callers=callers or Known(),
         traffic=traffic or Counted(),
-        cluster_id=lambda: "cluster-1",
+        cluster_id=lambda: "c",
     )
 
 
@@ -110,6 +112,25 @@ def test_a_name_is_unquoted_after_the_address_was_split(path: str, topic: str) -
 )
 def test_what_no_route_serves_goes_on_to_others(method: str, path: str) -> None:
     assert serve(router(("POST", TOPIC, tell)), method, path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/clusters/c/topics/orders", 403), ("/clusters/other/topics/orders", 404)],
+)
+def test_call_without_a_right_of_its_row_or_of_another_cluster_is_refused(
+    path: str, status: int
+) -> None:
+    rights = (Right(operation=Operation.PRODUCE, kind=Kind.TOPIC, name="topic"),)
+    route = Route(
+        method="POST", path="/clusters/{cluster}/topics/{topic}", handler=tell, rights=rights
+    )
+    guarded = Router([route], callers=Known(), traffic=Counted(), cluster_id=lambda: "c")
+
+    answer = serve(guarded, "POST", path)
+
+    assert answer is not None
+    assert answer.status == status
 
 
 def test_an_application_can_be_mounted_below_a_prefix() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.rest import process
 from gateway.rest.traffic import STRANGERS
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import broker_beside
@@ -74,15 +73,6 @@ def test_options_names_the_methods_of_an_address(door: WholeDoor, method: str, t
 @pytest.mark.parametrize("target", NOWHERE)
 def test_a_wrong_method_at_no_address_is_not_found(door: WholeDoor, target: str) -> None:
     assert door.ask("PATCH", target, {}).code == (404, 404)
-
-
-def test_each_call_is_described(door: WholeDoor) -> None:
-    described = door.ask("GET", "/v3/openapi.json").json()["paths"]
-
-    for prefix, route in process.routes():
-        if prefix != "/kafka/v3":
-            at = f"{prefix}{route.path}"
-            assert described[at][route.method.lower()]["summary"] != f"{route.method} {at}."
 
 
 def test_calls_that_are_not_let_in_are_counted_together(door: WholeDoor) -> None:

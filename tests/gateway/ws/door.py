@@ -21,8 +21,9 @@ from gateway.kafka.connection import Connection
 from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Receive, Scope, Send
-from gateway.rest.mounts import Door, mounts
+from gateway.rest.mounts import mounts
 from gateway.rest.origins import Origins
+from gateway.rest.route import Door
 from gateway.rest.worker import Place, Worker
 from gateway.server import FRAME_BYTES, listening
 from gateway.ws.endpoint import PATH

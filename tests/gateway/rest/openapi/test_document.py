@@ -1,53 +1,47 @@
 """The description covers every address, and what it says of each holds for hostile callers, too."""
 
-import re
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import schemathesis
-from django.urls import URLPattern
 from hypothesis import HealthCheck, Phase, given, settings
 
 from gateway.rest.openapi.document import document
-from gateway.rest.v2 import urls as v2
-from gateway.rest.v3 import urls as v3
+from gateway.rest.route import Door
+from gateway.rest.table import table
 from tests.gateway.rest.asking import CLUSTER, Api
 from tests.gateway.rest.v3.fields import FIELDS, allowed, required
 
 pytestmark = pytest.mark.slow
 # Some of each of about fifty calls; a fuzzer of its own is for longer runs.
 EXAMPLES = 20
-STREAMS = [
-    ("POST", "/v3", "/clusters/{cluster_id}/topics/{topic}/records"),
-    ("GET", "/v1", "/topics/{topic}/records"),
-    ("PUT", "/v1", "/something/{new}"),
-]
+# Each row once: below one prefix of version 3.
+TABLE = [below for below in table(Door.WEB) if below.prefix != "/kafka/v3"]
 
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
-    return document(v3="/v3", v2="/rest", streams=STREAMS)
+    return document(TABLE)
 
 
-def addresses(patterns: list[Any], prefix: str) -> set[str]:
-    return {
-        prefix + "/" + re.sub(r"\(\?P<(\w+)>[^)]+\)", r"{\1}", str(one.pattern)).strip("^$?/")
-        for one in patterns
-        if isinstance(one, URLPattern) and hasattr(one.callback, "cls")
+def test_rows_are_described_and_nothing_else_is(described: dict[str, Any]) -> None:
+    rows = {
+        (f"{below.prefix}{route.path}", route.method.lower())
+        for below in TABLE
+        for route in below.routes
     }
 
-
-def test_every_address_of_a_view_is_described(described: dict[str, Any]) -> None:
-    wanted = addresses(v3.urlpatterns, "/v3") | addresses(v2.urlpatterns, "/rest")
-
-    assert len(wanted) > 40
-    assert wanted <= set(described["paths"])
+    assert rows == {(path, method) for path, way in described["paths"].items() for method in way}
 
 
-def test_streams_are_described_beside_them(described: dict[str, Any]) -> None:
-    for method, prefix, address in STREAMS:
-        assert method.lower() in described["paths"][prefix + address]
+def test_rows_have_a_tag_and_a_summary(described: dict[str, Any]) -> None:
+    calls = [one for way in described["paths"].values() for one in way.values()]
+
+    assert {tag for one in calls for tag in one["tags"]} == {
+        tag["name"] for tag in described["tags"]
+    }
+    assert all(one.get("summary") or one["description"] for one in calls)
 
 
 def test_bodies_are_described(described: dict[str, Any]) -> None:
@@ -95,7 +89,12 @@ def test_the_description_is_served_below_each_prefix(api: Api, prefix: str) -> N
 
 
 def test_no_call_that_is_made_up_fails_the_gateway(api: Api) -> None:
-    found = document(v3="/v3", v2="/rest", streams=[])
+    found = document(TABLE)
+    views = {(f"{b.prefix}{r.path}", r.method) for b in TABLE for r in b.routes if r.view}
+    found["paths"] = {
+        path: {method: one for method, one in way.items() if (path, method.upper()) in views}
+        for path, way in found["paths"].items()
+    }
     # Half of what is made up is about the cluster that there is.
     for way in found["paths"].values():
         for one in way.values():

@@ -8,8 +8,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from gateway.rest import process
-from gateway.rest.openapi import served
+from gateway.rest.route import Door
+from gateway.rest.table import bare
 from tests.builders import tokens
 from tests.database import sqlite_databases
 from tests.fakes.broker_thread import broker_beside
@@ -25,8 +25,6 @@ KNOWN = {"cluster_id": CLUSTER, "topic": "orders", "topic_name": "orders", "part
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeDoor]:
     folder = tmp_path_factory.mktemp("door")
-    # What another test has asked for has no streams.
-    served._made.cache_clear()  # noqa: SLF001 - has no other name
     with (
         sqlite_databases(folder),
         broker_beside(tmp_path_factory.mktemp("broker"), topics={"orders": 1}) as broker,
@@ -48,9 +46,9 @@ def undescribed(case: Any, told: Told) -> set[str]:
 
 def test_no_call_that_is_made_up_fails_the_bare_side(door: WholeDoor) -> None:
     found = door.ask("GET", "/v3/openapi.json").json()
-    bare = {(f"{prefix}{route.path}", route.method) for prefix, route in process.routes()}
+    calls = {(f"{prefix}{route.path}", route.method) for prefix, route in bare(Door.WEB)}
     found["paths"] = {
-        path: {method: one for method, one in way.items() if (path, method.upper()) in bare}
+        path: {method: one for method, one in way.items() if (path, method.upper()) in calls}
         for path, way in found["paths"].items()
     }
     for way in found["paths"].values():
@@ -103,7 +101,7 @@ def test_no_call_that_is_made_up_fails_the_bare_side(door: WholeDoor) -> None:
 def test_strangers_are_refused_in_the_media_type_of_the_version(door: WholeDoor) -> None:
     found = door.ask("GET", "/v3/openapi.json").json()["paths"]
 
-    for prefix, route in process.routes():
+    for prefix, route in bare(Door.WEB):
         if prefix == "/kafka/v3":
             continue
         told = door.ask(route.method, f"{prefix}{route.path}", authorization="Bearer made-up")

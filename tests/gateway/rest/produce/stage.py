@@ -13,9 +13,10 @@ from gateway.kafka.values import Record, Span
 from gateway.rest.calls import JSON, Call
 from gateway.rest.produce.batch import produce_batch
 from gateway.rest.produce.desk import Desk, Limits
+from gateway.rest.produce.routes import PRODUCE
 from gateway.rest.produce.stream import Streams
 from gateway.rest.produce.v2 import V2, produce_v2
-from gateway.rest.router import Handler, Route
+from gateway.rest.route import Handler, Route
 from gateway.rest.topic_creation import TopicCreation
 from tests.fakes.rest_door import CLUSTER, Door
 
@@ -85,7 +86,13 @@ def door_of(streams: Streams, desk: Desk) -> Door:
     }
     return Door(
         [
-            Route(method="POST", path=path, handler=handler, errors=JSON if "/{cl" in path else V2)
+            Route(
+                method="POST",
+                path=path,
+                handler=handler,
+                rights=PRODUCE,
+                error_type=JSON if "/{cl" in path else V2,
+            )
             for path, handler in handlers.items()
         ]
     )

@@ -21,7 +21,8 @@ from gateway.rest.calls import Scope
 from gateway.rest.codes import ApiError, Code
 from gateway.rest.records import routes as records
 from gateway.rest.records.routes import Reads
-from gateway.rest.router import Route, Router
+from gateway.rest.route import Route
+from gateway.rest.router import Router
 from tests.fakes.asgi import scope_of
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 

@@ -19,7 +19,8 @@ from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord
 from gateway.rest.calls import Scope, headers_of
 from gateway.rest.codes import ApiError, Code
-from gateway.rest.mounts import Door, mounts
+from gateway.rest.mounts import mounts
+from gateway.rest.route import Door
 from gateway.rest.worker import Place, Worker
 from tests.fakes.broker_thread import broker_beside
 
