@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -175,7 +176,7 @@ def commit(consumer: Consumer) -> None:
         except KafkaException:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.05)
+            threading.Event().wait(0.05)
         else:
             break
     consumer.close()
