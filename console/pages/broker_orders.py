@@ -32,11 +32,11 @@ MAX_ORDER: Final = 2**63 - 1  # limited by the database
 @require_safe
 def ask(request: HttpRequest, number: int, verb: Verb) -> HttpResponse:
     """Show the consequences of an order, which is given once they were confirmed."""
-    cluster_id = request.GET.get("cluster", "")
-    if is_missing(cluster_id, number):
+    asked = request.GET.get("cluster", "")
+    if number > MAX_BROKER_ID or (asked and is_missing(asked, number)):
         return error_page(404)
     try:
-        plan = orders.plan_of(author_of(request), cluster_id, number, verb)
+        plan = orders.plan_of(author_of(request), asked, number, verb)
     except CannotPlan as error:
         return error_page_of(error)
     return show_plan(request, orders.KIND, plan)

@@ -49,11 +49,15 @@ class OrderPlan:
     consequences: tuple[Consequence, ...]
 
 
-def plan_of(author: Author, cluster_id: str, number: int, verb: Verb) -> OrderPlan:
-    """Return the plan of an order. Raises CannotPlan."""
-    around = frame(cluster_id, author.rights)
+def plan_of(author: Author, asked: str, number: int, verb: Verb) -> OrderPlan:
+    """Return the plan of an order in the cluster that was asked for, or in the shown one.
+
+    Raises CannotPlan.
+    """
+    around = frame(asked, author.rights)
+    cluster_id = around.shown.cluster_id if around.shown is not None else ""
     if around.shown is None or not may_view(author.rights, cluster_id):
-        reason = author.lacks(Operation.VIEW, cluster_id, ResourceKind.CLUSTER)
+        reason = author.lacks(Operation.VIEW, asked, ResourceKind.CLUSTER)
         raise CannotPlan("You may not see this broker", reason, status=FORBIDDEN)
     row = next(iter(rows_of(cluster_id, around, only=number)), None)
     if row is None:

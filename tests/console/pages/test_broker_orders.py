@@ -55,6 +55,13 @@ def test_what_follows_is_said_before_anything_is_done(olga: Client, told: Told) 
     assert orders() == []
 
 
+def test_order_without_a_cluster_is_planned_in_the_shown_one(olga: Client, told: Told) -> None:
+    make_cluster(told)
+
+    assert olga.get("/brokers/1/stop").status_code == 200
+    assert olga.get("/brokers/1/stop?cluster=unknown").status_code == 404
+
+
 def test_an_order_is_given_with_its_audit_entry(olga: Client, told: Told) -> None:
     make_cluster(told)
 
