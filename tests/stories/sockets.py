@@ -1,4 +1,4 @@
-"""Commands of stories about the gateway: the session of a WebSocket.
+"""Commands of stories about WebSockets of the gateway.
 
 No socket is open: a story says what the client sends and what happens in the gateway, and sees the
 actions that the session decides on. The service of Kafka is the story itself.
