@@ -172,7 +172,7 @@ class Admin:
         if kind is ResourceKind.BROKER and not name:
             from gateway.kafka import default_configs  # noqa: PLC0415 - loads the codec
 
-            return default_configs.described(self._connection)
+            return default_configs.describe(self._connection)
         if kind is ResourceKind.BROKER:
             self._require_broker(name)
         return configs.describe(self._calls, kind, [name])[name]

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Message, TopicPartition
 from gateway.kafka.clients import READS, READS_TO_END, Settings, make_consumer
 from gateway.kafka.connection import Connection, Reach
 from gateway.kafka.errors import KafkaFailure, from_exception, translated
-from gateway.kafka.polling import fetched, is_end, is_passing, place_of, record_of, require_cluster
+from gateway.kafka.polling import consume, is_end, is_passing, place_of, record_of, require_cluster
 from gateway.kafka.values import Place, Record, Span
 
 # Records per batch: enough to keep the work per batch small.
@@ -66,7 +66,7 @@ class AssignedConsumer:
 
     def poll(self, *, most: int, wait_s: float) -> list[Event]:
         """Return records and events in their order; wait for the first one only."""
-        messages = fetched(self._client, most, wait_s)
+        messages = consume(self._client, most, wait_s)
         if not messages:
             return []
         events = [

@@ -26,7 +26,7 @@ VALUE: Final = "the configs of all brokers"
 SOURCE: Final = "DYNAMIC_DEFAULT_BROKER_CONFIG"
 
 
-def described(connection: Connection) -> list[Config]:
+def describe(connection: Connection) -> list[Config]:
     """Return what is set for all brokers, by key."""
     resource = describing.DescribeConfigsResource(
         resource_type=BROKER, resource_name=ALL_BROKERS, configuration_keys=None

@@ -64,7 +64,7 @@ class _PolledProducer:
         """End the thread; records in flight are reported as failed."""
         self._is_closing = True
 
-    def joined(self, seconds: float) -> None:
+    def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
     def _poll(self) -> None:
@@ -176,5 +176,5 @@ class Deliveries:
                 async with asyncio.timeout(CLOSE_S):
                     await self._idle.wait()
             polled.close()
-            await self._loop.run_in_executor(None, polled.joined, 2 * POLL_S)
+            await self._loop.run_in_executor(None, polled.join, 2 * POLL_S)
         self.topics.close()

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from gateway.kafka.clients import Settings, make_consumer
 from gateway.kafka.connection import PATIENCE_S, Connection, Reach
 from gateway.kafka.errors import from_exception, translated
-from gateway.kafka.polling import PASSING, fetched, require_cluster
+from gateway.kafka.polling import PASSING, consume, require_cluster
 from gateway.kafka.roster import Roster
 from gateway.kafka.values import Place
 
@@ -99,8 +99,8 @@ class GroupClient:
         with self._failures():
             self.open().assign([_at(place) for place in places])
 
-    def fetched(self, most: int, wait_s: float) -> list[Message]:
-        return fetched(self.open(), most, wait_s)
+    def consume(self, most: int, wait_s: float) -> list[Message]:
+        return consume(self.open(), most, wait_s)
 
     def keep_membership(self) -> None:
         """Poll without records: the library leaves a group after max.poll.interval.ms."""

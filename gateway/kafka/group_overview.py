@@ -46,7 +46,7 @@ Describe: TypeAlias = Callable[[Connection, Sequence[str]], dict[str, Descriptio
 IDLE: Final = Description(assignor="")
 
 
-def refined(connection: Connection, broker: Broker, group: Group) -> Group:
+def refine(connection: Connection, broker: Broker, group: Group) -> Group:
     """Return a group of the consumer protocol with the details that the library omits."""
     try:
         found = _describe_consumers(at(connection, broker), [group.name]).get(group.name)

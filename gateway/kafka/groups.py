@@ -136,14 +136,14 @@ class Groups:
         found |= self.find(missing)
         return [found[summary.name] for summary in wanted if summary.name in found]
 
-    def refined(self, group: Group, brokers: Iterable[Broker]) -> Group:
+    def refine(self, group: Group, brokers: Iterable[Broker]) -> Group:
         """Return a group with its exact state, and whether its members use two protocols."""
         if group.type is GroupType.CONSUMER:
             for broker in brokers:
                 if broker.id == group.coordinator:
-                    from gateway.kafka.group_overview import refined  # noqa: PLC0415 - as above
+                    from gateway.kafka.group_overview import refine  # noqa: PLC0415 - as above
 
-                    return refined(self._connection, broker, group)
+                    return refine(self._connection, broker, group)
         return group
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Place, int]]:

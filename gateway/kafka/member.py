@@ -270,7 +270,7 @@ class Member:
 
     def _pump(self, most: int, wait_s: float) -> bool:
         """Take fetched messages from the library; return whether there were any."""
-        messages = self._client.fetched(most, wait_s)
+        messages = self._client.consume(most, wait_s)
         failed: KafkaFailure | None = None
         for message in messages:
             try:

@@ -35,7 +35,7 @@ PASSING: Final = frozenset(
 )
 
 
-def fetched(client: Consumer, most: int, wait_s: float) -> list[Message]:
+def consume(client: Consumer, most: int, wait_s: float) -> list[Message]:
     """Return up to `most` messages; wait for the first one only."""
     # The library waits for as many messages as requested, so request one.
     messages = client.consume(1, wait_s)

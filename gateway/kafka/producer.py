@@ -76,9 +76,12 @@ class Producer:
 
         The calls of `done` come from within later calls of this producer.
         """
+        report = partial(self._delivered, topic, done)
+        self._client.poll(0)
+        if self.offer(topic, record, report):
+            return
         limit = time.monotonic() + self._timeout_s
-        self.poll()
-        while not self.offer(topic, record, partial(self._delivered, topic, done)):
+        while not self.offer(topic, record, report):
             self.require_cluster()
             self._require_time(limit, f"topic {topic}")
             self.poll(DRAIN_S)
@@ -166,7 +169,6 @@ class TopicWriter:
 
     def send(self, record: NewRecord) -> None:
         """Queue a record; wait while the queue is full."""
-        self._producer.poll()
         self._require_success()
         self._producer.require_cluster()
         self._producer.send(self._topic, record, self._note)

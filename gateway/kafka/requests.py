@@ -34,7 +34,7 @@ def ask(
     if connection.properties.get("security.protocol", PLAIN).lower() != PLAIN:
         raise failure("UNSUPPORTED_VERSION", value, "this cannot be asked of brokers with a login")
     try:
-        frame = _framed(connection.client_id, request, version)
+        frame = _frame(connection.client_id, request, version)
     except (EncodeError, UnicodeEncodeError) as error:
         raise failure("INVALID_REQUEST", value, str(error)) from error
     deadline = connection.deadline()
@@ -51,7 +51,7 @@ def ask(
     raise failed
 
 
-def _framed(client_id: str, request: Message, version: int) -> bytes:
+def _frame(client_id: str, request: Message, version: int) -> bytes:
     assert request.KEY is not None, "a part of a message cannot be sent by itself"
     name = client_id.encode()
     head = struct.pack(">hhih", request.KEY, version, CORRELATION, len(name)) + name
@@ -76,13 +76,13 @@ def _exchange(
 ) -> memoryview:
     with socket.create_connection(address, deadline.left()) as link:
         link.sendall(frame)
-        [size] = struct.unpack(">i", _received(link, 4, deadline))
+        [size] = struct.unpack(">i", _receive(link, 4, deadline))
         if not 4 <= size <= max_bytes:
             raise ValueError(f"an answer of {size} bytes is not a Kafka response")
-        return memoryview(_received(link, size, deadline))
+        return memoryview(_receive(link, size, deadline))
 
 
-def _received(link: socket.socket, size: int, deadline: Deadline) -> bytes:
+def _receive(link: socket.socket, size: int, deadline: Deadline) -> bytes:
     found = bytearray()
     while len(found) < size:
         link.settimeout(deadline.left())

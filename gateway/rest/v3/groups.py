@@ -65,7 +65,7 @@ class ConsumerGroupView(GroupView):
         """Show a consumer group."""
         with self.clients() as clients:
             found = self.group(clients, consumer_group_id)
-            found = clients.groups.refined(found, clients.admin.cluster().brokers)
+            found = clients.groups.refine(found, clients.admin.cluster().brokers)
             # Only a list tells which groups never had members.
             is_simple = not found.members and any(
                 one.name == found.name and one.is_simple for one in clients.groups.summaries()

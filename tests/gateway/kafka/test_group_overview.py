@@ -144,7 +144,7 @@ def test_one_group_is_refined_with_its_exact_state(connection: Connection) -> No
     asking, brokers = Groups(connection), Admin(connection).cluster().brokers
     [mixed, consumer, classic] = asking.describe(["mixed", "consumer-1-ä", "classic-1"])
 
-    assert asking.refined(mixed, brokers) == replace(mixed, is_mixed=True)
-    assert asking.refined(mixed, [replace(one, port=1) for one in brokers]) == mixed
-    assert asking.refined(consumer, brokers) == consumer
-    assert asking.refined(classic, brokers) == classic
+    assert asking.refine(mixed, brokers) == replace(mixed, is_mixed=True)
+    assert asking.refine(mixed, [replace(one, port=1) for one in brokers]) == mixed
+    assert asking.refine(consumer, brokers) == consumer
+    assert asking.refine(classic, brokers) == classic

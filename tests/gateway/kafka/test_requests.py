@@ -115,4 +115,4 @@ def test_brokers_with_a_login_are_not_asked(connection: Connection) -> None:
     secured = replace(connection, properties={"security.protocol": "SASL_PLAINTEXT"})
 
     with pytest.raises(KafkaFailure, match="UNSUPPORTED_VERSION"):
-        default_configs.described(secured)
+        default_configs.describe(secured)
