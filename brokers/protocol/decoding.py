@@ -258,18 +258,10 @@ class _DecoderWriter:
         self.line(f"{stop} = pos + {length}")
         self.line(f"if {length} < 0 or {stop} > end{limit}:")
         self.line(f"    raise bad_length('{path}', {length}, end - pos)")
-        self.line(f"{target} = {self.cut(kind, stop)}")
+        self.line(f"{target} = {cut(kind, stop, keeps_view=self.keeps_view)}")
         self.line(f"pos = {stop}")
         if nullable:
             self.depth -= 1
-
-    def cut(self, kind: Kind, stop: str) -> str:
-        piece = f"buf[pos:{stop}]"
-        if kind is Kind.STRING:
-            return f"str({piece}, 'utf-8')" if self.keeps_view else f"{piece}.decode()"
-        if kind is Kind.BYTES and self.keeps_view:
-            return f"bytes({piece})"
-        return piece
 
     def array(self, field: Field, target: str, path: str, *, nullable: bool) -> None:
         count, element = self.length(Kind.ARRAY), field.element
@@ -311,3 +303,13 @@ class _DecoderWriter:
             self.structure(element, item, path)
         self.line(f"{items}.append({item})")
         self.depth -= 1
+
+
+def cut(kind: Kind, stop: str, *, keeps_view: bool) -> str:
+    """Return the source that cuts a value out of the buffer."""
+    piece = f"buf[pos:{stop}]"
+    if kind is Kind.STRING:
+        return f"str({piece}, 'utf-8')" if keeps_view else f"{piece}.decode()"
+    if kind is Kind.BYTES and keeps_view:
+        return f"bytes({piece})"
+    return piece

@@ -19,7 +19,7 @@ from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import Batch
 from brokers.protocol.records.compression import decompress
 from brokers.protocol.records.reader import Record, records
-from brokers.search.predicate import EVERY_RECORD, condition_of
+from brokers.search.predicate import EVERY_RECORD, Condition, condition_of
 from brokers.search.question import Job
 from brokers.storage import names
 from brokers.storage.errors import StorageError
@@ -77,6 +77,43 @@ class _File(NamedTuple):
     path: str
 
 
+class _Listing:
+    """The log files of a folder, oldest first, as they were at the last `refresh`."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        self._folder = folder
+        self._listed: list[_File] = []
+
+    def refresh(self) -> None:
+        # A file that is about to replace others counts only if the one of its name is gone.
+        self._listed = sorted({file.base: file for file in sorted(self._found())}.values())
+
+    def choose(self, offset: int, last: tuple[int, int] | None) -> tuple[_File | None, bool]:
+        """Choose the file of an offset; tell whether no records were ever lost in front of it."""
+        listed, is_gap = self._listed, False
+        number = bisect_right(listed, offset, key=_base)
+        if number:
+            file = listed[number - 1]
+            if last is None or (file.base, _inode(file)) != last:
+                return file, False
+            # It was read to its end: offsets up to the next file were never written, or were
+            # cleaned, unless damage has hidden them.
+            is_gap = True
+        return (listed[number] if number < len(listed) else None), is_gap
+
+    def _found(self) -> Iterator[_File]:
+        try:
+            listed = self._files.list_folder(self._folder)
+        except FileNotFoundError as error:
+            raise PartitionGone(f"{self._folder} is gone: the topic was deleted") from error
+        for name in listed:
+            parsed = names.parse_offset_file(name)
+            is_log = parsed is not None and parsed.suffix == names.LOG
+            if is_log and parsed is not None and parsed.marker in ("", names.SWAP):
+                yield _File(parsed.offset, not parsed.marker, f"{self._folder}/{name}")
+
+
 class LogSearch:
     """One search; call `run` once. `pulse` is called often, and may raise."""
 
@@ -90,7 +127,7 @@ class LogSearch:
         self._pulse = pulse
         self._condition = condition_of(job.where)
         self._cursor = job.start  # the next offset to look at
-        self._listing: list[_File] = []
+        self._listing = _Listing(files, job.folder)
         self._verdict: str | None = None
         self._began = self._told = pace.monotonic()
         self._hits = self._records = self._bytes = 0
@@ -114,7 +151,7 @@ class LogSearch:
                 failures += 1
                 if failures > MAX_RETRIES:
                     raise
-                self._listing = self._listed()
+                self._listing.refresh()
                 continue
             failures = 0
             try:
@@ -141,50 +178,14 @@ class LogSearch:
 
         A listing is used until one of its files cannot be opened.
         """
-        file, is_gap = self._chosen(last)
+        file, is_gap = self._listing.choose(self._cursor, last)
         if file is None or file.base > self._cursor:
             # A listing that is made while files are renamed may miss one.
-            self._listing = self._listed()
-            file, is_gap = self._chosen(last)
+            self._listing.refresh()
+            file, is_gap = self._listing.choose(self._cursor, last)
         if file is not None and is_gap and self._hole is None:
             self._cursor = min(file.base, self._job.end)
         return file
-
-    def _chosen(self, last: tuple[int, int] | None) -> tuple[_File | None, bool]:
-        """Choose a file, and tell whether no records were ever lost in front of it."""
-        listing, is_gap = self._listing, False
-        number = bisect_right(listing, self._cursor, key=_base)
-        if number:
-            file = listing[number - 1]
-            if last is None or (file.base, self._inode(file)) != last:
-                return file, False
-            # It was read to its end: offsets up to the next file were never written, or were
-            # cleaned, unless damage has hidden them.
-            is_gap = True
-        return (listing[number] if number < len(listing) else None), is_gap
-
-    def _listed(self) -> list[_File]:
-        """List the log files, oldest first."""
-        # A file that is about to replace others counts only if the one of its name is gone.
-        return sorted({file.base: file for file in sorted(self._files_there())}.values())
-
-    def _files_there(self) -> Iterator[_File]:
-        folder = self._job.folder
-        try:
-            listed = self._files.list_folder(folder)
-        except FileNotFoundError as error:
-            raise PartitionGone(f"{folder} is gone: the topic was deleted") from error
-        for name in listed:
-            parsed = names.parse_offset_file(name)
-            is_log = parsed is not None and parsed.suffix == names.LOG
-            if is_log and parsed is not None and parsed.marker in ("", names.SWAP):
-                yield _File(parsed.offset, not parsed.marker, f"{folder}/{name}")
-
-    def _inode(self, file: _File) -> int:
-        try:
-            return Path(file.path).stat().st_ino
-        except FileNotFoundError:
-            return -1
 
     def _lose(self, base: int) -> None:
         """Skip to the next file at `base`; report offsets in front of it, which have no file."""
@@ -264,10 +265,10 @@ class LogSearch:
         # Of a batch that begins before the range, or ends behind it, not all records are in it.
         inside = min(batch.next_offset, job.end) - max(batch.base_offset, start)
         self._records += min(batch.record_count, inside)
-        if batch.is_control or batch.record_count == 0 or self._is_aborted(batch):
+        if batch.is_control or batch.record_count == 0 or _is_aborted(batch, job):
             return
         try:
-            if not self._may_hold(batch):
+            if not _may_hold(self._condition, batch, job.max_decompressed_bytes):
                 return
             found = records(batch, max_bytes=job.max_decompressed_bytes)
             for number, record in enumerate(found, 1):
@@ -284,20 +285,6 @@ class LogSearch:
         except KafkaError:
             first, next_offset = max(start, batch.base_offset), min(job.end, batch.next_offset)
             self._gap(self._damaged, first, next_offset)
-
-    def _may_hold(self, batch: Batch) -> bool:
-        if self._condition is EVERY_RECORD:
-            return True
-        if not batch.is_compressed:
-            return self._condition.may_hold(bytes(batch.body))
-        body = decompress(batch.compression, batch.body, max_bytes=self._job.max_decompressed_bytes)
-        return self._condition.may_hold(body)
-
-    def _is_aborted(self, batch: Batch) -> bool:
-        return batch.is_transactional and any(
-            producer == batch.producer_id and first <= batch.base_offset <= last
-            for producer, first, last in self._job.aborted
-        )
 
     # -- output ----------------------------------------------------------------------------------
 
@@ -371,6 +358,28 @@ class LogSearch:
             "damaged": self._damaged,
             "removed": self._removed,
         }
+
+
+def _may_hold(condition: Condition, batch: Batch, max_bytes: int) -> bool:
+    if condition is EVERY_RECORD:
+        return True
+    if not batch.is_compressed:
+        return condition.may_hold(bytes(batch.body))
+    return condition.may_hold(decompress(batch.compression, batch.body, max_bytes=max_bytes))
+
+
+def _is_aborted(batch: Batch, job: Job) -> bool:
+    return batch.is_transactional and any(
+        producer == batch.producer_id and first <= batch.base_offset <= last
+        for producer, first, last in job.aborted
+    )
+
+
+def _inode(file: _File) -> int:
+    try:
+        return Path(file.path).stat().st_ino
+    except FileNotFoundError:
+        return -1
 
 
 class _Cut:

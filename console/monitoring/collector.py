@@ -19,10 +19,11 @@ from console.monitoring.lags import (
     lag_ms,
 )
 from console.monitoring.metric_records import Moments, Published
-from console.monitoring.observed import BrokerView, Observed, Topic
+from console.monitoring.observed import BrokerView, Observed
 from console.monitoring.recent import SHOWN, Recent
 from console.monitoring.rings import BLOCK_S, KINDS, STEP_S, FullBlock, PartitionRing, Ring
 from console.monitoring.tables import ROW_TYPES, pair_key
+from console.monitoring.topic_detail import topic_detail
 from console.monitoring.verdicts import SEVERITY, Eta, Verdict
 
 # Counters of a topic at its last sample: records, bytes in, bytes out.
@@ -153,8 +154,10 @@ class Collector:
         """Sample all series; return the blocks that are full."""
         at_s = now_ms // 1000
         at_s -= at_s % STEP_S
-        full = self.end_blocks() if any(self._is_over(ring, at_s) for ring in self._rings()) else []
-        for ring in self._rings():
+        full = (
+            self.end_blocks() if any(_is_over(ring, at_s) for ring in self.rings.values()) else []
+        )
+        for ring in self.rings.values():
             ring.block_s = at_s - at_s % BLOCK_S
         self.partition_ring.sample(self.observed.ends, self.observed.taken_over)
         self.observed.taken_over.clear()
@@ -165,7 +168,7 @@ class Collector:
         self._set_topics()
         lag = self._set_groups(now_ms)
         self._set_brokers(lag)
-        for ring in self._rings():
+        for ring in self.rings.values():
             ring.sample(at_s)
         for kind, recent in self.recent.items():
             recent.sample(self.rings[kind])
@@ -182,14 +185,7 @@ class Collector:
 
     def end_blocks(self) -> list[FullBlock]:
         """End the current blocks, as a shutdown does."""
-        return [ring.finish() for ring in self._rings() if ring.slots]
-
-    def _rings(self) -> list[Ring]:
-        return list(self.rings.values())
-
-    @staticmethod
-    def _is_over(ring: Ring, at_s: int) -> bool:
-        return bool(ring.block_s) and ring.block_s != at_s - at_s % BLOCK_S
+        return [ring.finish() for ring in self.rings.values() if ring.slots]
 
     def _measure_topics(self, now_ms: int) -> None:
         seconds = (now_ms - self._sampled_ms) / 1000
@@ -277,33 +273,16 @@ class Collector:
     def topic_detail(
         self, name: str, *, first: int = 0, rows: int = MAX_DETAIL
     ) -> dict[str, Any] | None:
-        """Return `rows` of a topic's partitions, from the number `first` on, and its groups.
-
-        None if there is no such topic.
-        """
-        topic: Topic | None = self.observed.topics.get(name)
-        if topic is None:
-            return None
-        observed = self.observed
-        shown = sorted(index for index in topic.slots if index >= first)[: min(rows, MAX_DETAIL)]
-        found = [
-            (
-                *(index, observed.owners[slot], observed.starts[slot], observed.ends[slot]),
-                *(observed.sizes[slot], self.partition_ring.rates(slot)),
-            )
-            for index in shown
-            for slot in (topic.slots[index],)
-        ]
-        readers = [group.name for group in observed.groups.values() if name in group.pairs]
-        return {
-            "partitions": found,
-            "groups": sorted(readers)[:MAX_DETAIL],
-            "is_cut": max(len(topic.slots), len(readers)) > MAX_DETAIL,
-        }
+        """Return a part of a topic's partitions, and its groups; None if there is no such topic."""
+        return topic_detail(self.observed, self.partition_ring, name, first=first, rows=rows)
 
     def broker_detail(self, broker_id: int) -> dict[str, Any] | None:
         """Return the APIs and clients of a broker; None if there is no such broker."""
         return broker_detail(self.observed, broker_id)
+
+
+def _is_over(ring: Ring, at_s: int) -> bool:
+    return bool(ring.block_s) and ring.block_s != at_s - at_s % BLOCK_S
 
 
 BROKER_TOTALS: Final = (

@@ -8,11 +8,9 @@ import asyncio
 import gc
 import os
 import signal
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -26,8 +24,9 @@ from console.monitoring.groups import Pair
 from console.monitoring.lags import Place
 from console.monitoring.metric_records import Moments, Published
 from console.monitoring.pages import Pages
-from console.monitoring.rings import KINDS, STEP_S, Finished, FullBlock, Name
-from console.monitoring.samples import FINE_S, Samples, SamplesFailed, Series, nothing_known
+from console.monitoring.rings import STEP_S, Name
+from console.monitoring.sample_writer import Log, SampleWriter, finished
+from console.monitoring.samples import Samples, Series
 from console.monitoring.server import make_server
 
 T = TypeVar("T")
@@ -48,15 +47,9 @@ TURN_SECONDS: Final = 0.005
 TIMES_SECONDS: Final = 0.8
 # How soon a new broker is followed.
 DIRECTORY_SECONDS: Final = 5.0
-PRUNE_SECONDS: Final = 3600.0
 GARBAGE_THRESHOLD: Final = 100_000
 # Brokers that are asked at the same time: each takes a thread while it answers.
 MAX_AT_ONCE: Final = 4
-# Series written at a time, some 20 ms of work; a full block of 50,000 then takes 100 s.
-PORTION: Final = 500
-PORTION_SECONDS: Final = 1.0
-# Sets of blocks that wait for the file; if the disk is too slow, the oldest are lost.
-MAX_WAITING: Final = 2 * len(KINDS)
 
 
 class DirectoryFailed(Exception):
@@ -95,12 +88,6 @@ class Outlet(Protocol):
     def offer(self, moments: Moments) -> None: ...
 
     def close(self) -> None: ...
-
-
-class Log(Protocol):
-    def info(self, event: str, /, **keys: object) -> None: ...
-
-    def limited(self, event: str, /, **keys: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,11 +159,9 @@ class Daemon:
         self._limit = asyncio.Semaphore(MAX_AT_ONCE)
         self._news = asyncio.Event()  # news that no look has seen yet
         self._asked: set[int] = set()  # brokers that answered or failed at least once
-        self._samples = Samples(settings.samples)
-        self._file = asyncio.Lock()
-        self._waiting: deque[FullBlock] = deque(maxlen=MAX_WAITING)
-        # The rest of the block that is being written.
-        self._writing: Iterator[Finished] | None = None
+        self._samples = SampleWriter(
+            Samples(settings.samples), self.collector.rings, now_ms=clock.now_ms, log=log
+        )
         self.port = 0  # of the TCP address, if one is set
 
     def now_ms(self) -> int:
@@ -184,12 +169,7 @@ class Daemon:
 
     async def open(self) -> None:
         """Start serving. Raises OSError if a socket or an address is not available."""
-        try:
-            await finished(self._samples.open)
-        except SamplesFailed as error:
-            # Everything but history is served meanwhile.
-            self._log.limited("samples.not_opened", reason=str(error))
-        self._log_set_aside()
+        await self._samples.open()
         await self._server.open_socket(self._settings.socket)
         if self._settings.address is not None:
             host, port = self._settings.address
@@ -197,7 +177,8 @@ class Daemon:
 
     async def run(self) -> None:
         """Follow the cluster until cancelled, then write the remaining samples."""
-        loops = (self._follow, self._look, self._ask_times, self._sample, self._write, self._prune)
+        own = (self._follow, self._look, self._ask_times, self._sample)
+        loops = (*own, self._samples.write, self._samples.prune)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for loop in loops:
@@ -319,89 +300,14 @@ class Daemon:
             await asyncio.sleep(STEP_S - self.now_ms() / 1000 % STEP_S)
             if self.not_ready:
                 continue
-            full = self.collector.sample(self.now_ms())
-            lost = len(self._waiting) + len(full) - MAX_WAITING
-            if lost > 0:
-                self._log.limited("samples.lost", reason="the disk is slower than the samples")
-            self._waiting.extend(full)
+            self._samples.put(self.collector.sample(self.now_ms()))
             if self._outlet is not None:
                 self._outlet.offer(self.collector.moments(self.now_ms(), self.cluster_id))
-
-    async def _write(self) -> None:
-        """Write full blocks, a portion at a time."""
-        while True:
-            await asyncio.sleep(PORTION_SECONDS)
-            if self._waiting:
-                block = self._waiting[0]
-                self._writing = block.series()
-                # Between two portions, readers can use the file and other tasks can run.
-                while block in self._waiting and await self._write_portion():  # noqa: ASYNC110 - nothing tells when
-                    await asyncio.sleep(PORTION_SECONDS)
-                # A newer block may have evicted it meanwhile.
-                if self._waiting and self._waiting[0] is block:
-                    self._waiting.popleft()
-                self._writing = None
-
-    def _log_set_aside(self) -> None:
-        reason, self._samples.set_aside = self._samples.set_aside, ""
-        if reason:
-            self._log.info("samples.set_aside", reason=reason)
-
-    async def _write_portion(self) -> bool:
-        """Write a portion; return whether there may be more: a refused one is written again."""
-        assert self._writing is not None, "no block is being written"
-        portion: list[Finished] = []
-        try:
-            # A stop while another task uses the file leaves the portion in the block.
-            async with self._file:
-                portion = list(islice(self._writing, PORTION))
-                await finished(lambda: self._samples.add(portion))
-        except SamplesFailed as error:
-            self._log.limited("samples.not_written", reason=str(error))
-            self._writing = chain(portion, self._writing)
-            return True
-        self._log_set_aside()
-        return len(portion) == PORTION
-
-    async def _prune(self) -> None:
-        while True:
-            try:
-                async with self._file:
-                    await finished(lambda: self._samples.prune(self.now_ms() // 1000))
-            except SamplesFailed as error:
-                self._log.limited("samples.not_pruned", reason=str(error))
-            await asyncio.sleep(PRUNE_SECONDS)
-
-    # --- series --------------------------------------------------------------------------------
 
     async def series(
         self, kind: str, name: Name, metric: str, *, start_s: int, end_s: int
     ) -> Series:
-        """Return the samples of the file, followed by those that are only in memory yet."""
-        try:
-            async with self._file:
-                found = await finished(
-                    lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
-                )
-        except SamplesFailed as error:
-            self._log.limited("samples.not_read", reason=str(error))
-            found = nothing_known(start_s, end_s)
-        place = KINDS[kind].metrics.index(metric)
-        samples = list(found.samples)
-        ring = self.collector.rings[kind]
-        pieces = [(ring.block_s, ring.recent(name, place))]
-        pieces += [
-            (block.start_s, block.samples(name)[place])
-            for block in self._waiting
-            if block.kind.name == kind and name in block.slots
-        ]
-        for begin_s, values in pieces:
-            for number, value in enumerate(values):
-                at = (begin_s + number * FINE_S - found.start_s) // found.step_s
-                # At minute resolution, the last sample stands for its minute until it is written.
-                if value == value and 0 <= at < len(samples):  # noqa: PLR0124 - NaN is not itself
-                    samples[at] = value
-        return Series(start_s=found.start_s, step_s=found.step_s, samples=samples)
+        return await self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
 
     async def _close(self) -> None:
         for _reader, task in self._readers.values():
@@ -412,31 +318,7 @@ class Daemon:
         self._settings.socket.unlink(missing_ok=True)
         if self._outlet is not None:
             await finished(self._outlet.close)
-        try:
-            whole = list(self._waiting)
-            if self._writing is not None:
-                self._samples.add(self._writing)
-                del whole[:1]
-            for block in [*whole, *self.collector.end_blocks()]:
-                self._samples.add(block.series())
-        except SamplesFailed as error:
-            self._log.limited("samples.not_written", reason=str(error))
-        self._samples.close()
-
-
-async def finished(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread, and wait for its end even if cancelled.
-
-    A thread cannot be cancelled, and what it uses must stay valid until it ends.
-    """
-    doing = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await asyncio.wait({doing})
-        if not doing.cancelled():
-            doing.exception()  # Taken, since no caller is left to hear of it.
-        raise
+        self._samples.close(self.collector.end_blocks())
 
 
 def _place(broker: Broker) -> tuple[str, int, int]:

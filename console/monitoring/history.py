@@ -193,7 +193,7 @@ class History:
         elif commit_ms != cells[base + SEEN_COMMIT_MS]:
             self._weigh_commit(base, lag, end, now_ms)
         if not cells[base + WINDOW_SINCE] and end is not None:
-            self._begin_trend(base, lag, end, now_ms)
+            _begin_trend(cells, base, lag, end, now_ms)
         if cells[base + REWOUND_FROM] and (committed >= cells[base + REWOUND_FROM] or lag == 0):
             cells[base + REWOUND_FROM] = 0
         if lag == 0:
@@ -230,40 +230,7 @@ class History:
             return
         cells[base + LOW] = min(cells[base + LOW], lag)
         if now_ms - cells[base + WINDOW_SINCE] >= LOW_MS:
-            self._end_window(base, end, now_ms)
-
-    def _begin_trend(self, base: int, lag: int, end: int, now_ms: int) -> None:
-        cells = self._cells
-        cells[base + WATCHED_SINCE] = cells[base + WINDOW_SINCE] = now_ms
-        cells[base + RISE_SINCE] = now_ms
-        cells[base + WINDOW_END] = cells[base + BEFORE_END] = end
-        cells[base + RISE_FROM] = lag
-        cells[base + EQUAL] = 0
-        cells[base + LOW] = NO_LOW
-        for place in range(base + LOW + 1, base + CELL):
-            cells[place] = lag
-
-    def _end_window(self, base: int, end: int, now_ms: int) -> None:
-        """Compare the minimum of the window that ends with those of the minutes before."""
-        cells = self._cells
-        passed_ms = now_ms - cells[base + WINDOW_SINCE]
-        arrived = max(0, end - cells[base + WINDOW_END]) * SLACK_MS // passed_ms
-        known = cells[base + SLACK]
-        kept = known * (ARRIVED_WEIGHT - 1)
-        cells[base + SLACK] = (kept + arrived) // ARRIVED_WEIGHT if known else arrived
-        low = base + LOW
-        newest, middle, oldest = (min(cells[at : at + 2]) for at in (low, low + 2, low + 4))
-        is_risen = newest > oldest
-        cells[base + EQUAL] = 0 if is_risen else cells[base + EQUAL] + 1
-        is_new = now_ms - cells[base + RISE_SINCE] < BURST_MS
-        if middle - newest > cells[base + SLACK] or (
-            not is_risen and (is_new or cells[base + EQUAL] >= MAX_EQUAL)
-        ):
-            cells[base + RISE_FROM], cells[base + RISE_SINCE] = newest, now_ms
-        cells[low + 1 : base + CELL] = cells[low : base + CELL - 1]
-        cells[low] = NO_LOW
-        cells[base + BEFORE_END] = cells[base + WINDOW_END]
-        cells[base + WINDOW_SINCE], cells[base + WINDOW_END] = now_ms, end
+            _end_window(cells, base, end, now_ms)
 
     def date(self, partition: int, following: int, written_ms: int) -> None:
         """Note the timestamp of the record at the offset where a group continues."""
@@ -316,7 +283,7 @@ class History:
                 or cells[base] < cells[base + BEFORE_END]
                 or cells[base + PROGRESS_MS] <= long_ago
                 or cells[base + REWOUND_FROM]
-                or self._growth(base) > cells[base + SLACK]
+                or _growth(cells, base) > cells[base + SLACK]
             ):
                 yield index
 
@@ -337,25 +304,59 @@ class History:
             commit_ms=cells[base + COMMIT_MS],
             pause_ms=cells[base + PAUSE_MS],
             progress_ms=cells[base + PROGRESS_MS],
-            trend=self._trend(base),
+            trend=_trend(cells, base),
             reader=reader,
             is_loss_ahead=is_loss_ahead,
         )
 
-    def _growth(self, base: int) -> int:
-        """Return how much the newest minimum is above the lag from which it grows."""
-        low, before = self._cells[base + LOW + 1], self._cells[base + LOW + 2]
-        return (min(before, low)) - self._cells[base + RISE_FROM]
 
-    def _trend(self, base: int) -> Trend:
-        cells = self._cells
-        first, second, third, fourth = cells[base + LOW + 1 : base + LOW + 5]
-        newest = min(second, first)
-        return Trend(
-            watched_since_ms=cells[base + WATCHED_SINCE],
-            grows_since_ms=cells[base + RISE_SINCE],
-            growth=newest - cells[base + RISE_FROM],
-            fall=(min(fourth, third)) - newest,
-            slack=cells[base + SLACK] or 1,
-            is_read_up=cells[base] >= cells[base + BEFORE_END],
-        )
+def _begin_trend(cells: "array[int]", base: int, lag: int, end: int, now_ms: int) -> None:
+    cells[base + WATCHED_SINCE] = cells[base + WINDOW_SINCE] = now_ms
+    cells[base + RISE_SINCE] = now_ms
+    cells[base + WINDOW_END] = cells[base + BEFORE_END] = end
+    cells[base + RISE_FROM] = lag
+    cells[base + EQUAL] = 0
+    cells[base + LOW] = NO_LOW
+    for place in range(base + LOW + 1, base + CELL):
+        cells[place] = lag
+
+
+def _end_window(cells: "array[int]", base: int, end: int, now_ms: int) -> None:
+    """Compare the minimum of the window that ends with those of the minutes before."""
+    passed_ms = now_ms - cells[base + WINDOW_SINCE]
+    arrived = max(0, end - cells[base + WINDOW_END]) * SLACK_MS // passed_ms
+    known = cells[base + SLACK]
+    kept = known * (ARRIVED_WEIGHT - 1)
+    cells[base + SLACK] = (kept + arrived) // ARRIVED_WEIGHT if known else arrived
+    low = base + LOW
+    newest, middle, oldest = (min(cells[at : at + 2]) for at in (low, low + 2, low + 4))
+    is_risen = newest > oldest
+    cells[base + EQUAL] = 0 if is_risen else cells[base + EQUAL] + 1
+    is_new = now_ms - cells[base + RISE_SINCE] < BURST_MS
+    if middle - newest > cells[base + SLACK] or (
+        not is_risen and (is_new or cells[base + EQUAL] >= MAX_EQUAL)
+    ):
+        cells[base + RISE_FROM], cells[base + RISE_SINCE] = newest, now_ms
+    cells[low + 1 : base + CELL] = cells[low : base + CELL - 1]
+    cells[low] = NO_LOW
+    cells[base + BEFORE_END] = cells[base + WINDOW_END]
+    cells[base + WINDOW_SINCE], cells[base + WINDOW_END] = now_ms, end
+
+
+def _growth(cells: "array[int]", base: int) -> int:
+    """Return how much the newest minimum is above the lag from which it grows."""
+    low, before = cells[base + LOW + 1], cells[base + LOW + 2]
+    return (min(before, low)) - cells[base + RISE_FROM]
+
+
+def _trend(cells: "array[int]", base: int) -> Trend:
+    first, second, third, fourth = cells[base + LOW + 1 : base + LOW + 5]
+    newest = min(second, first)
+    return Trend(
+        watched_since_ms=cells[base + WATCHED_SINCE],
+        grows_since_ms=cells[base + RISE_SINCE],
+        growth=newest - cells[base + RISE_FROM],
+        fall=(min(fourth, third)) - newest,
+        slack=cells[base + SLACK] or 1,
+        is_read_up=cells[base] >= cells[base + BEFORE_END],
+    )

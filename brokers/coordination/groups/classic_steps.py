@@ -125,7 +125,7 @@ class Draft:
         if waiting is not None:
             # Its client no longer waits for the first response; every request must be answered.
             refused = join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member_id)
-            self._replies.append(Reply(waiting.ticket, refused))
+            self.reply(waiting.ticket, refused)
         is_new = waiting is not None and waiting.is_new
         fields: dict[str, Any] = {"joining": {**group.joining, member_id: Waiting(ticket, is_new)}}
         if member != before:
@@ -135,34 +135,15 @@ class Draft:
 
     def exchange(self, old_id: str, member: ClassicMember) -> None:
         """Replace a static member's id and data by those of its new join, at the same place."""
-        group = self.group
-        new_id = member.member_id
-        before = group.members[old_id]
+        waiting, ticket = self.group.joining.get(old_id), self.group.syncing.get(old_id)
         error = ErrorCode.FENCED_INSTANCE_ID
-        joining, syncing = dict(group.joining), dict(group.syncing)
-        assignments = dict(group.assignments)
-        waiting, ticket = joining.pop(old_id, None), syncing.pop(old_id, None)
         if waiting is not None:
-            self._replies.append(Reply(waiting.ticket, join_refused(error, old_id)))
+            self.reply(waiting.ticket, join_refused(error, old_id))
         if ticket is not None:
-            self._replies.append(Reply(ticket, sync_refused(error)))
-        if old_id in assignments:
-            assignments[new_id] = assignments.pop(old_id)
-        self.change(
-            leader=new_id if group.leader == old_id else group.leader,
-            members={
-                (new_id if known == old_id else known): (member if known == old_id else value)
-                for known, value in group.members.items()
-            },
-            static_ids=_with(group.static_ids, member.instance_id, new_id),
-            supporters=counted(group.supporters, gone=(before,), come=(member,)),
-            assignments=assignments,
-            joining=joining,
-            syncing=syncing,
-            pending_sync=group.pending_sync - {old_id},
-        )
+            self.reply(ticket, sync_refused(error))
+        self.group = _exchanged(self.group, old_id, member)
         self.cancel_timer(SESSION_TIMER, old_id)
-        self.set_timer(SESSION_TIMER, member.session_timeout_ms, new_id)
+        self.set_timer(SESSION_TIMER, member.session_timeout_ms, member.member_id)
 
     def remove(self, member_ids: Collection[str]) -> None:
         """Remove members; their waiting requests are answered with UNKNOWN_MEMBER_ID."""
@@ -172,9 +153,9 @@ class Draft:
             waiting, ticket = group.joining.get(member_id), group.syncing.get(member_id)
             error = ErrorCode.UNKNOWN_MEMBER_ID
             if waiting is not None:
-                self._replies.append(Reply(waiting.ticket, join_refused(error)))
+                self.reply(waiting.ticket, join_refused(error))
             if ticket is not None:
-                self._replies.append(Reply(ticket, sync_refused(error)))
+                self.reply(ticket, sync_refused(error))
             self.cancel_timer(SESSION_TIMER, member_id)
         members = _without(group.members, member_ids)
         instances = [member.instance_id for member in gone if member.instance_id is not None]
@@ -200,8 +181,7 @@ class Draft:
         group = self.group
         if group.state is ClassicState.COMPLETING:
             for member_id, ticket in group.syncing.items():
-                refused = sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)
-                self._replies.append(Reply(ticket, refused))
+                self.reply(ticket, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
                 self.restart_session(member_id)
             self.change(syncing={}, assignments={})
         self.cancel_timer(SYNC_TIMER)
@@ -279,7 +259,7 @@ class Draft:
         for member_id in (leader, *(known for known in group.members if known != leader)):
             found = waiting.get(member_id)
             if found is not None:
-                self._replies.append(Reply(found.ticket, joined(self.group, member_id)))
+                self.reply(found.ticket, joined(self.group, member_id))
             self.restart_session(member_id)
         self.set_timer(SYNC_TIMER, group.rebalance_timeout_ms)
 
@@ -310,6 +290,28 @@ class Draft:
 
     def cancel_timer(self, kind: str, member_id: str = "") -> None:
         self._timers.append(CancelTimer(TimerKey(kind, self.group.group_id, member_id)))
+
+
+def _exchanged(group: ClassicGroup, old_id: str, member: ClassicMember) -> ClassicGroup:
+    """Return a group with a member in the place of another, which waits for nothing."""
+    new_id = member.member_id
+    assignments = dict(group.assignments)
+    if old_id in assignments:
+        assignments[new_id] = assignments.pop(old_id)
+    return replace(
+        group,
+        leader=new_id if group.leader == old_id else group.leader,
+        members={
+            (new_id if known == old_id else known): (member if known == old_id else value)
+            for known, value in group.members.items()
+        },
+        static_ids=_with(group.static_ids, member.instance_id, new_id),
+        supporters=counted(group.supporters, gone=(group.members[old_id],), come=(member,)),
+        assignments=assignments,
+        joining=_without(group.joining, [old_id]),
+        syncing=_without(group.syncing, [old_id]),
+        pending_sync=group.pending_sync - {old_id},
+    )
 
 
 def _with(known: Mapping[str, str], instance_id: str | None, member_id: str) -> Mapping[str, str]:

@@ -21,6 +21,7 @@ from brokers.clock import SystemClock
 from brokers.cluster.image import Broker
 from brokers.key_files import write_keys
 from console.monitoring import daemon as daemon_module
+from console.monitoring import sample_writer
 from console.monitoring.daemon import BrokerReader, Cluster, Daemon, DirectoryFailed, Settings
 from console.monitoring.metric_records import Moments, Published
 from console.monitoring.rings import Finished
@@ -67,9 +68,10 @@ class Quiet:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FEED_SECONDS", "LOOK_SECONDS", "DIRECTORY_SECONDS", "PORTION_SECONDS"):
+    for name in ("FEED_SECONDS", "LOOK_SECONDS", "DIRECTORY_SECONDS"):
         monkeypatch.setattr(daemon_module, name, 0.02)
     monkeypatch.setattr(daemon_module, "TIMES_SECONDS", 0.1)
+    monkeypatch.setattr(sample_writer, "PORTION_SECONDS", 0.02)
 
 
 def told_settings(folder: Path, *, address: tuple[str, int] | None = None) -> Settings:
@@ -457,8 +459,8 @@ def test_a_stop_waits_for_the_thread_that_uses_the_file(
 def test_a_stop_in_the_middle_of_a_block_writes_each_series_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daemon_module, "PORTION", 2)
-    monkeypatch.setattr(daemon_module, "PORTION_SECONDS", 0.01)
+    monkeypatch.setattr(sample_writer, "PORTION", 2)
+    monkeypatch.setattr(sample_writer, "PORTION_SECONDS", 0.01)
     # No sample of the collector's own begins another block of the same series.
     monkeypatch.setattr(daemon_module, "STEP_S", 3600)
     written: list[tuple[str, ...]] = []
@@ -479,7 +481,7 @@ def test_a_stop_in_the_middle_of_a_block_writes_each_series_once(
             for number in range(9):
                 ring.set((f"t-{number}",), (1.0, 1.0, 1.0, 1.0))
             ring.sample(ring.block_s)
-            daemon._waiting.append(ring.finish())  # noqa: SLF001 - as a sample does
+            daemon._samples.put([ring.finish()])  # noqa: SLF001 - as a sample does
             await until(lambda: len(written) >= 4)
 
     asyncio.run(story())
@@ -536,7 +538,7 @@ def test_work_that_fails_after_its_caller_was_cancelled_logs_no_traceback() -> N
         reported: list[dict[str, Any]] = []
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _loop, context: reported.append(context))
-        waiting = asyncio.create_task(daemon_module.finished(work))
+        waiting = asyncio.create_task(sample_writer.finished(work))
         await asyncio.to_thread(begun.wait, PATIENCE_S)
         waiting.cancel()
         may_end.set()

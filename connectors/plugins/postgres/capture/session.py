@@ -4,8 +4,8 @@ Any failure ends it, and the next one begins at the stored offsets.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +43,18 @@ TRUNCATED: Final = (
 )
 
 
+def warnings_of(incomplete: Mapping[TableName, Sequence[str]], placeholder: str) -> Iterator[str]:
+    """Yield lines about tables whose updates do not log all columns."""
+    for table, columns in list(incomplete.items())[:MAX_WARNED]:
+        yield (
+            f"{table}: an update that leaves a large value of {', '.join(columns)} unchanged"
+            f" does not log it, and its event holds {placeholder} instead:"
+            f" ALTER TABLE {table} REPLICA IDENTITY FULL logs whole rows"
+        )
+    if len(incomplete) > MAX_WARNED:
+        yield f"the same holds for {len(incomplete) - MAX_WARNED} more tables"
+
+
 class Session:
     """A capture that is kept between slices."""
 
@@ -71,11 +83,11 @@ class Session:
         self._failure: Exception | None = None
         self._warned: set[str] = set()
         self._epoch = context.epoch
-        try:
+        with ExitStack() as failing:
+            # Nothing else closes the connections.
+            failing.callback(self.close)
             self._begin(context)
-        except BaseException:  # nothing else closes the connections
-            self.close()
-            raise
+            failing.pop_all()
 
     def close(self) -> None:
         opened, self._connections = self._connections, []
@@ -163,23 +175,13 @@ class Session:
             context.log(words)
         for table in slots.unpublished(self._side, settings.publication, tables)[:MAX_WARNED]:
             context.log(f"changes of {table} are not in publication {settings.publication}")
-        self._warn_of_incomplete(context, tables)
+        for text in warnings_of(self._catalog.incomplete(tables), settings.events.placeholder):
+            context.warn(text)
         if self._start.drops_slot:
             slots.drop_slot(self._side, settings.slot)
         if self._start.makes_slot:
             self._replication = Replication(self._connect(replication="database"))
             self._replication.begin_slot(settings.slot)
-
-    def _warn_of_incomplete(self, context: SourceContext, tables: Sequence[TableName]) -> None:
-        found = self._catalog.incomplete(tables)
-        for table, columns in list(found.items())[:MAX_WARNED]:
-            context.warn(
-                f"{table}: an update that leaves a large value of {', '.join(columns)} unchanged"
-                f" does not log it, and its event holds {self._settings.events.placeholder}"
-                f" instead: ALTER TABLE {table} REPLICA IDENTITY FULL logs whole rows"
-            )
-        if len(found) > MAX_WARNED:
-            context.warn(f"the same holds for {len(found) - MAX_WARNED} more tables")
 
     def _take_slot(self) -> bool:
         """Continue with the requested slot; return False while it is not created."""
@@ -207,16 +209,13 @@ class Session:
             self._connect(),
             self._catalog,
             self._events,
-            tables=self._left(tables, position),
+            tables=left_of(tables, position.table),
             place=self.place,
             position=position,
             fetch_rows=self._settings.snapshot_rows,
             clock_ns=self._clock_ns,
         )
         self._snapshot.begin(exported)
-
-    def _left(self, tables: Sequence[TableName], position: Position) -> list[TableName]:
-        return left_of(tables, position.table)
 
     # --- rows and changes ----------------------------------------------------------------------
 
