@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -23,19 +23,18 @@ from brokers.replication.deadlines import Deadlines
 from brokers.server.client import (
     FAILED,
     GONE,
-    IDLE,
     MAX_TOTAL_OUTPUT_BYTES,
-    SLOW,
     STOPPED,
     Client,
 )
 from brokers.server.dispatch import Dispatch
-from brokers.server.frame_room import ABANDONED_SECONDS, GAVE_WAY, FrameRoom, is_abandoned
+from brokers.server.frame_room import GAVE_WAY, FrameRoom
 from brokers.server.logs import Log
 from brokers.server.metrics import Metrics
 from brokers.server.output import JOINED_BYTES
 from brokers.server.peers import Peer
 from brokers.server.readers import Readers
+from brokers.server.sweep import Sweep
 
 # All connections receive into this one; larger requests move to a buffer of their own.
 RECEIVE_BYTES: Final = 256 * 1024
@@ -46,9 +45,6 @@ FIRST_BYTES: Final = 32 * 1024
 BACKLOG: Final = 1_024
 # Accepted in one turn of the loop, at about 40 µs each, so that a flood leaves time for others.
 ACCEPTS_PER_TURN: Final = 32
-# How often connections are checked for being idle, and how many in one turn of the loop.
-SWEEP_SECONDS: Final = 5.0
-SWEPT_PER_TURN: Final = 500
 # If there is no place for a connection, one that has sent no whole request for so long gives way:
 # clients send their first one at once. Of so many, at most, the one that is silent for longest.
 WORDLESS_SECONDS: Final = 5.0
@@ -117,7 +113,13 @@ class Listener:
         self._is_gathering = False
         self._socket: socket.socket | None = None
         self._spare_fd = -1
-        self._sweep: asyncio.Handle | None = None
+        self._sweep = Sweep(
+            self.loop,
+            self.clients,
+            idle_seconds=limits.idle_seconds,
+            frame_seconds=limits.frame_seconds,
+            now=self.now,
+        )
         self._reopening: asyncio.Handle | None = None
         self._emptied: asyncio.Future[None] | None = None  # while the broker waits for the last one
 
@@ -200,22 +202,8 @@ class Listener:
 
         Clients that connect before `listen` are refused, and try another broker or retry.
         """
-        try:
-            family, kind, protocol, _name, address = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-        except OSError as error:
-            raise BindFailed(f"{host!r} is not an address of this machine: {error}") from error
-        sock = socket.socket(family, kind, protocol)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.setblocking(False)
-            sock.bind(address)
-        except OSError as error:
-            sock.close()
-            raise BindFailed(_bind_sentence(host, port, error)) from error
-        self._socket = sock
-        taken: int = sock.getsockname()[1]
+        self._socket = _bound_socket(host, port)
+        taken: int = self._socket.getsockname()[1]
         return taken
 
     def listen(self) -> None:
@@ -228,7 +216,7 @@ class Listener:
             raise BindFailed(_bind_sentence(host, port, error)) from error
         self._take_spare()
         self.loop.add_reader(self._socket, self._accept)
-        self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
+        self._sweep.start()
 
     def _accept(self) -> None:
         assert self._socket is not None, "the listener is closed"
@@ -247,7 +235,7 @@ class Listener:
     def _admit(self, sock: socket.socket, host: str, port: int) -> None:
         limits = self.limits
         if len(self.clients) >= limits.max_connections:
-            self._end_wordless()
+            _end_wordless(self.clients, self.now())
         here = self._by_address.get(host, 0)
         if len(self.clients) >= limits.max_connections or here >= limits.max_connections_per_ip:
             sock.close()
@@ -284,18 +272,6 @@ class Listener:
         self.metrics.connections_opened += 1
         client.start(self.now())
 
-    def _end_wordless(self) -> None:
-        """Close a connection that was opened and not used, if there is one."""
-        now = self.now()
-        wordless = [
-            client
-            for client in islice(self.clients, WORDLESS_TRIED)
-            if not client.requests and now - client.last_active > WORDLESS_SECONDS
-        ]
-        if wordless:
-            oldest = min(wordless, key=lambda client: client.last_active)
-            oldest.close(GAVE_WAY, detail="it sent no request, and others wait for its place")
-
     def _refuse_one(self, error: OSError) -> None:
         """Accept a peer with the spare descriptor and close it at once; none other is left."""
         assert self._socket is not None, "the listener is closed"
@@ -322,55 +298,13 @@ class Listener:
         with suppress(OSError):
             self._spare_fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
-    # -- the quiet and the slow ------------------------------------------------------------------
-
-    @property
-    def _sweep_seconds(self) -> float:
-        return min(SWEEP_SECONDS, self.limits.idle_seconds / 4, self.limits.frame_seconds / 4)
-
-    def _start_sweep(self) -> None:
-        self._sweep_some(iter(list(self.clients)))
-
-    def _sweep_some(self, clients: Iterator[Client]) -> None:
-        """Check some connections, and leave the rest to the next turn of the loop."""
-        now = self.now()
-        seen = 0
-        for client in islice(clients, SWEPT_PER_TURN):
-            seen += 1
-            if not client.is_closed:
-                self._look_at(client, now)
-        if seen == SWEPT_PER_TURN:
-            self._sweep = self.loop.call_soon(self._sweep_some, clients)
-        else:
-            self._sweep = self.loop.call_later(self._sweep_seconds, self._start_sweep)
-
-    def _look_at(self, client: Client, now: float) -> None:
-        limits = self.limits
-        if not client.machine.is_inside_frame:
-            client.frame_mark = -1
-        elif client.frame_mark != client.requests or not client.machine.can_read:
-            # It is not the frame of the last check, if there was one; or it waits for us.
-            client.frame_mark = client.requests
-            client.frame_since = now
-        elif is_abandoned(client, now):
-            seconds = f"{ABANDONED_SECONDS:g} s"
-            client.close(SLOW, detail=f"nothing of a large request came for {seconds}")
-            return
-        elif now - client.frame_since > limits.frame_seconds:
-            client.close(SLOW, detail=f"a request took more than {limits.frame_seconds:g} s")
-            return
-        # A client that waits for a response is not idle, unless it does not read its responses.
-        is_waiting = client.machine.waiting and not client.output.size
-        if now - client.last_active > limits.idle_seconds and not is_waiting:
-            client.close(IDLE, detail=None)
-
     # -- the end ---------------------------------------------------------------------------------
 
     def stop_accepting(self) -> None:
         """Stop accepting connections; existing ones stay open."""
-        for handle in (self._sweep, self._reopening):
-            if handle is not None:
-                handle.cancel()
+        self._sweep.stop()
+        if self._reopening is not None:
+            self._reopening.cancel()
         if self._socket is not None:
             self.loop.remove_reader(self._socket)
             self._socket.close()
@@ -398,6 +332,36 @@ class Listener:
 
 def _no_lane(_data: bytearray, _view: memoryview, _count: int, _now: float) -> None:
     """Take no request, for a listener that must check the size of all frames."""
+
+
+def _end_wordless(clients: Iterable[Client], now: float) -> None:
+    """Close a connection that was opened and not used, if there is one."""
+    wordless = [
+        client
+        for client in islice(clients, WORDLESS_TRIED)
+        if not client.requests and now - client.last_active > WORDLESS_SECONDS
+    ]
+    if wordless:
+        oldest = min(wordless, key=lambda client: client.last_active)
+        oldest.close(GAVE_WAY, detail="it sent no request, and others wait for its place")
+
+
+def _bound_socket(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _name, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise BindFailed(f"{host!r} is not an address of this machine: {error}") from error
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise BindFailed(_bind_sentence(host, port, error)) from error
+    return sock
 
 
 def _bind_sentence(host: str, port: int, error: OSError) -> str:
