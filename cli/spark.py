@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -148,11 +148,11 @@ def become(program: Program) -> NoReturn:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file atomically."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
+    with ExitStack() as failing:
+        # Also after an interrupt.
+        failing.callback(Path(name).unlink, missing_ok=True)
         with open(number, "wb") as file:  # noqa: PTH123 (a descriptor)
             file.write(data)
             os.fchmod(number, 0o644)
         Path(name).replace(path)
-    except BaseException:  # also after an interrupt
-        Path(name).unlink(missing_ok=True)
-        raise
+        failing.pop_all()

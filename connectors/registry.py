@@ -10,6 +10,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata, util
@@ -216,13 +217,12 @@ def _load(package: Path) -> Iterable[object]:
     assert spec.loader is not None, "a file has a loader"
     module = util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
+    with ExitStack() as failing:
+        # The caller reports the exception; remove the half-imported package.
+        failing.callback(sys.modules.pop, name)
         spec.loader.exec_module(module)
         found: Iterable[object] = module.CONNECTORS
-    # The caller reports the exception; remove the half-imported package.
-    except BaseException:
-        del sys.modules[name]
-        raise
+        failing.pop_all()
     return found
 
 

@@ -308,12 +308,9 @@ class Hosted(Generic[S]):
 
     def _hear(self, pending: Pending[S]) -> None:
         """Postpone the timer of a member whose request the disk refuses: the member is alive."""
-        heard = pending.operation.heard
-        try:
+        heard, timer = pending.operation.heard, None
+        with self._house.reporting("coordinator.operation_failed"):
             timer = None if heard is None else heard(self.shard)
-        except Exception as error:  # noqa: BLE001 - a bug that must cost nobody else anything
-            self._house.on_trouble("coordinator.operation_failed", error)
-            return
         if timer is not None:
             self._timers.take(timer)
 
@@ -374,12 +371,9 @@ class Hosted(Generic[S]):
 
     def _look_for_more(self) -> None:
         """Do one step of the later operations; their iterators take turns."""
-        looking = self._later.popleft()
-        try:
+        looking, operation = self._later.popleft(), _THE_END
+        with self._house.reporting("coordinator.operation_failed"):
             operation = next(looking, _THE_END)
-        except Exception as error:  # noqa: BLE001 - a bug; the shard must go on, and others, too
-            self._house.on_trouble("coordinator.operation_failed", error)
-            return
         if operation is _THE_END:
             return
         self._later.append(looking)
@@ -392,10 +386,10 @@ class Hosted(Generic[S]):
             if is_refused and not self._is_gone:
                 self._timers.set(key, RETRY_TIMER_MS, only_if_absent=True)
 
-        try:
+        operation = None
+        with self._house.reporting("coordinator.timer_failed"):
             operation = self._unless_put_off(key, self._shard.timer_fired(key))
-        except Exception as error:  # noqa: BLE001 - a bug; the other timers must go on
-            self._house.on_trouble("coordinator.timer_failed", error)
+        if operation is None:
             return
         # Not at once: those of thousands of members may fire together.
         self._fired.append(Pending(operation, NOBODY, failed))
@@ -460,10 +454,9 @@ class Hosted(Generic[S]):
 
     def send_away(self) -> None:
         """Answer parked requests with the error to look for another coordinator."""
-        try:
+        # After a bug there they are answered anyway, below.
+        with self._house.reporting("coordinator.unload_failed"):
             self._reply(self._shard.unloaded())
-        except Exception as error:  # noqa: BLE001 - a bug; they are answered anyway, below
-            self._house.on_trouble("coordinator.unload_failed", error)
         moved = not_coordinator(self.partition.topic, self.index)
         for done in self._parked.values():
             self._house.answers.add(done, moved)

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from types import TracebackType
 from typing import Generic, TypeVar
 
 from brokers.clock import Clock
@@ -48,3 +49,30 @@ class House(Generic[H]):
     on_round: Callable[[float], None]  # gets the seconds that a round took
     tickets: "count[int]"
     parked: int = 0
+
+    def reporting(self, event: str) -> "Reporting":
+        return Reporting(self.on_trouble, event)
+
+
+class Reporting:
+    """Reports a bug in its block, which must affect nothing behind it."""
+
+    __slots__ = ("_event", "_on_trouble")
+
+    def __init__(self, on_trouble: Trouble, event: str) -> None:
+        self._on_trouble = on_trouble
+        self._event = event
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._on_trouble(self._event, error)
+        return True

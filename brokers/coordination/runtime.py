@@ -223,10 +223,10 @@ class Runtime(Generic[S]):
     def _begin(self, partition: Partition, image: ClusterImage) -> None:
         """Create a shard and begin to load it."""
         index = partition.index
-        try:
+        shard = None
+        with self._house.reporting("coordinator.not_loaded"):
             shard = self._make_shard(index, image)
-        except Exception as error:  # noqa: BLE001 - a bug that must not stop the image
-            self._on_trouble("coordinator.not_loaded", error)
+        if shard is None:
             return
         hosted = Hosted(index, partition, shard, cast("Shard[S]", shard), self._house)
         place = self._places[index] = _Place(hosted, image)

@@ -9,6 +9,7 @@ unchanged, so that a broker notices an agent's restart only by its silence.
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, assert_never
@@ -237,15 +238,15 @@ class AgentLink:
         except (OSError, TimeoutError) as error:
             raise ConnectionError(f"the agent does not listen on {self._path}: {error}") from error
         connection = _Connection(reader, writer)
-        try:
-            return connection, await _introduce(connection, registration)
-        except _LOST as error:
-            connection.close()
-            raise ConnectionError(f"the agent has not answered: {error!r}") from error
-        except BaseException:
+        with ExitStack() as failing:
             # For any error, also a cancellation: no other code holds this connection.
-            connection.close()
-            raise
+            failing.callback(connection.close)
+            try:
+                registered = await _introduce(connection, registration)
+            except _LOST as error:
+                raise ConnectionError(f"the agent has not answered: {error!r}") from error
+            failing.pop_all()
+        return connection, registered
 
     async def _keep_up(self, connection: "_Connection") -> None:
         while True:

@@ -5,7 +5,10 @@ acknowledged early and stored nowhere else; a lost message costs the seconds unt
 notices.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from logging import Logger
 from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
@@ -70,6 +73,16 @@ def make(cluster: str, pool: str = PLAIN) -> Celery:
         timezone="UTC",
     )
     return app
+
+
+@contextmanager
+def logging_unsent(log: Logger, event: str) -> Iterator[None]:
+    """Log that messages were not sent; their planner or beat notices it, and sends them again."""
+    try:
+        yield
+    # Any error of kombu or of the transport: Valkey is down.
+    except Exception as error:  # noqa: BLE001
+        log.warning("%s reason=%r", event, str(error))
 
 
 def send_run(app: Celery, worker: str, task: int, ticket: datetime) -> None:

@@ -20,6 +20,7 @@ from connectors.runtime import planner
 from connectors.runtime.planner import Action, ConnectorRow, TaskRow
 from connectors.runtime.pools import PLAIN
 from connectors.tasks import vouching, workers
+from connectors.tasks.celery_app import logging_unsent
 
 log: Final = logging.getLogger(__name__)
 TASK_FIELDS: Final = (
@@ -178,7 +179,7 @@ def _fail_connector(connector: int, generation: int, trace: str, now: datetime) 
 
 
 def _send(actions: Sequence[Action], messages: Messages, ticket: datetime) -> None:
-    try:
+    with logging_unsent(log, "plan.not_sent"):
         for action in actions:
             match action:
                 case planner.Purge(worker=worker):
@@ -189,6 +190,3 @@ def _send(actions: Sequence[Action], messages: Messages, ticket: datetime) -> No
                     messages.prepare(worker, pk, generation)
                 case _:
                     pass
-    # Any transport error: Valkey is down, and messages that were not sent are sent again later.
-    except Exception as error:  # noqa: BLE001
-        log.warning("plan.not_sent reason=%r", str(error))

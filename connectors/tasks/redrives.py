@@ -20,6 +20,7 @@ from connectors.runtime.pools import PLAIN
 from connectors.runtime.ports import Clock, LeaseLost, Verdict
 from connectors.runtime.redrive import Ending, Redrive, Run, RunEnd, Step, Wire
 from connectors.tasks import leases, workers
+from connectors.tasks.celery_app import logging_unsent
 
 log: Final = logging.getLogger(__name__)
 # One batch waits for the cluster up to 15 s, and the lease is renewed between batches.
@@ -183,11 +184,8 @@ def plan(cluster: str, messages: Messages) -> int:
         )
         if unchanged.update(worker=worker, queued_at=ticket, told_at=now, leased_until=None):
             count += 1
-            try:
+            with logging_unsent(log, "redrive.not_sent"):
                 messages.redrive(worker, row.pk, ticket)
-            # Any transport error: Valkey is unreachable, and the message is sent again later.
-            except Exception as error:  # noqa: BLE001
-                log.warning("redrive.not_sent reason=%r", str(error))
     return count
 
 

@@ -113,11 +113,8 @@ class Child:
             again = self._runner.run(task, ticket)
         if again is None:
             return
-        try:
+        with celery_app.logging_unsent(log, f"slice.not_queued task={task}"):
             celery_app.send_run(self._app, self._place.name, task, again)
-        # Any error of kombu: the planner notices a message that did not arrive.
-        except Exception as error:  # noqa: BLE001
-            log.warning("slice.not_queued task=%d reason=%r", task, str(error))
 
     def prepare(self, connector: int, generation: int) -> None:
         if self._registered.wait(REGISTERED_WITHIN_S):
@@ -133,11 +130,8 @@ class Child:
             again = redrives.run_slice(name, run, ticket, wire=self._wire, clock=clock)
         if again is None:
             return
-        try:
+        with celery_app.logging_unsent(log, f"redrive.not_queued run={run}"):
             celery_app.send_redrive(self._app, name, run, again)
-        # Any error of kombu: the beat notices a message that did not arrive.
-        except Exception as error:  # noqa: BLE001
-            log.warning("redrive.not_queued run=%d reason=%r", run, str(error))
 
     @contextmanager
     def _working(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ Replaces the common client, whose modules take 19 MB in every worker for six com
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -132,10 +133,9 @@ async def opened(address: Address) -> Link:
         *([("AUTH", *login)] if address.password else []),
         *([("SELECT", address.database)] if address.database else []),
     ]
-    try:
-        await link.ask(commands)
-    except BaseException:
+    with ExitStack() as failing:
         # Close it even after a cancelled wait: nothing else has a reference.
-        link.close()
-        raise
+        failing.callback(link.close)
+        await link.ask(commands)
+        failing.pop_all()
     return link

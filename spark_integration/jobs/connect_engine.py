@@ -7,7 +7,7 @@ the server forgets it with the session.
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -57,14 +57,13 @@ class ConnectEngine:
         )
         # If the server is down, the caller retries.
         self.spark.client.set_retry_policies([])
-        try:
+        with ExitStack() as failing:
+            # The server has a session of this client, or will have.
+            failing.callback(self.close)
             for name, value in merged(session_settings(), settings).items():
                 self.spark.conf.set(name, value)
             self._send_code()
-        except BaseException:
-            # The server has a session of this client, or will have.
-            self.close()
-            raise
+            failing.pop_all()
         self.spark.client.set_retry_policies([patience()])
 
     def is_alive(self) -> bool:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -49,12 +49,11 @@ class JvmEngine:
         self._folder = SessionFolder(home)
         self._jvm: subprocess.Popen[bytes] | None = None
         self._output = home / "logs" / "spark.out"
-        try:
-            self.spark = self._start(home, target, settings)
-        except BaseException:
+        with ExitStack() as failing:
             # A start that failed, or was interrupted, must leave neither JVM nor folder.
-            self.close()
-            raise
+            failing.callback(self.close)
+            self.spark = self._start(home, target, settings)
+            failing.pop_all()
 
     def _start(self, home: Path, target: Target, settings: Mapping[str, str]) -> SparkSession:
         logs = home / "logs"

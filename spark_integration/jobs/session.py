@@ -7,7 +7,7 @@ selects the Spark (see `targets`).
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -99,13 +99,12 @@ def session(
             with HELD.chronicle.starting(target), start_errors(target):
                 memory = {} if target.kind is Kind.CONNECT else memory_settings(environment)
                 engine = make_engine(home, target, merged(memory, settings or {}))
-                try:
+                with ExitStack() as failing:
+                    # Not in use yet, so close it after any error.
+                    failing.callback(engine.close)
                     require_streams(engine.spark.version)
                     HELD.chronicle.running(engine.facts())
-                except BaseException:
-                    # Not in use yet, so close it after any error.
-                    engine.close()
-                    raise
+                    failing.pop_all()
                 HELD.engine, HELD.target = engine, target
         return HELD.engine.spark
 

@@ -8,6 +8,7 @@ creation returns its reason.
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from brokers.cluster.image import ClusterImage, Topic
@@ -121,11 +122,11 @@ def _start(context: Context, call: Call, work: Coroutine[None, None, None]) -> N
 
 
 async def _watched(call: Call, work: Coroutine[None, None, None]) -> None:
-    try:
+    with ExitStack() as failing:
+        # A bug here must not leave a client waiting.
+        failing.callback(call.disconnect, "handler failed")
         await work
-    except Exception:  # a bug here must not leave a client waiting
-        call.disconnect("handler failed")
-        raise
+        failing.pop_all()
 
 
 async def _tell_later(context: Context, call: Call, request: MetadataRequest) -> None:

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -119,13 +120,12 @@ class FileSinkTask(SinkTask):
         self._opened: int | None = None
         with home_files.folder_of(self._parts, is_made=True) as folder:
             opened = home_files.open_file(self._parts[-1], folder, WRITE)
-            try:
+            with ExitStack() as failing:
+                # Release the lock after any failure.
+                failing.callback(os.close, opened)
                 self._lock(opened)
                 self._notes = self._begin(opened, folder)
-            # Release the lock after any failure.
-            except BaseException:
-                os.close(opened)
-                raise
+                failing.pop_all()
         self._opened = opened
         self._put = dict(self._notes.offsets)
         self._topics = dict(self._notes.topics)

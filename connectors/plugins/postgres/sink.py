@@ -1,6 +1,7 @@
 """A sink into tables of PostgreSQL, exactly once: rows and offsets change in one transaction."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from connectors.plugins.postgres import sink_settings
@@ -145,7 +146,9 @@ class PostgresSinkTask(SinkTask):
 
         With `refused`, records that PostgreSQL refuses are added to it, and left out.
         """
-        try:
+        with ExitStack() as failing:
+            # Forget the tables: they may have changed, or their creation was rolled back.
+            failing.callback(self._tables.clear)
             with connection.transaction() as transaction:
                 is_done = self._write(connection, records, refused)
                 transaction.force_rollback = not is_done
@@ -154,13 +157,9 @@ class PostgresSinkTask(SinkTask):
                     for index in sorted(refused):
                         self._context.refuse(records[index], refused[index])
                     self._context.settle()
-        except Exception:
-            # Forget the tables: they may have changed, or their creation was rolled back.
-            self._tables.clear()
-            raise
-        if not is_done:
-            self._tables.clear()
-            return False
+            if not is_done:
+                return False
+            failing.pop_all()
         for text in sorted(self._warnings - self._warned):
             self._context.warn(text)
         self._warned |= self._warnings

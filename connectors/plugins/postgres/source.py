@@ -6,7 +6,7 @@ are read and written again, and none is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zlib import crc32
@@ -208,12 +208,13 @@ class PostgresSourceTask(SourceTask):
         name = f"samsa_{crc32(feed.key.encode())}"
         # WITH HOLD, so that other feeds can be read in between.
         cursor = memory.connection.cursor(name=name, withhold=True)
-        try:
+        with ExitStack() as failing:
+            # Nothing else closes the cursor.
+            failing.callback(close_quietly, cursor)
             cursor.execute(*feeds.statement(feed, self._settings, at))
-            return cursor, cursor.fetchmany(1)
-        except BaseException:  # nothing else closes the cursor
-            close_quietly(cursor)
-            raise
+            first = cursor.fetchmany(1)
+            failing.pop_all()
+        return cursor, first
 
     def _record(self, feed: Feed, made: Layout, row: Sequence[Any], at: Position) -> SourceRecord:
         return SourceRecord(

@@ -36,13 +36,13 @@ class Connection:
         self._correlation = 0
         self._waiting: deque[tuple[int, Api]] = deque()
         self._socket = connected(address, settings)
-        try:
+        with contextlib.ExitStack() as failing:
+            # Nothing else refers to it yet.
+            failing.callback(self.close)
             self.require_versions()
             if settings.login is not None:
                 self._log_in(settings.login)
-        except BaseException:  # nothing else refers to it yet
-            self.close()
-            raise
+            failing.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -144,14 +144,14 @@ class Connection:
 
     @contextlib.contextmanager
     def _breaking(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.close()
-            raise Unreachable(f"{self.address}: {error}") from error
-        except BaseException:  # the rest of the response would be read as the next one
-            self.close()
-            raise
+        with contextlib.ExitStack() as failing:
+            # The rest of the response would be read as the next one.
+            failing.callback(self.close)
+            try:
+                yield
+            except OSError as error:
+                raise Unreachable(f"{self.address}: {error}") from error
+            failing.pop_all()
 
 
 def connected(address: Address, settings: Settings) -> socket.socket:
