@@ -43,6 +43,8 @@ PATTERNS: Final = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "{uuid}"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "{date}"),
     (re.compile(r"\b\w{3}, \d\d \w{3} \d{4} [0-9:]{8} GMT"), "{time}"),
+    # The time and the size of a file.
+    (re.compile(r'etag: "[0-9a-f]+-[0-9a-f]+"'), "etag: {tag}"),
     # Cookies are of one home, since others may share its host.
     (re.compile(r"\b(csrftoken|sessionid)-[A-Za-z0-9_-]+"), r"\1-{home}"),
     (re.compile(r"\bsamsa_[A-Za-z0-9_-]{20,}"), "{token}"),
