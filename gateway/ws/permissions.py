@@ -8,7 +8,8 @@ from gateway.access.operations import Kind, Operation
 from gateway.access.record_reader import RecordReader
 from gateway.kafka.readers.admission import NothingReadable, admit, admit_by_pattern
 from gateway.kafka.topic_pattern import TopicPattern
-from gateway.rest.codes import ApiError, Code
+from gateway.rest.codes import ApiError
+from gateway.rest.gate import require
 from gateway.rest.readers import reader_of
 
 
@@ -26,10 +27,11 @@ class Permissions:
     def refusal(
         self, operation: Operation, names: Collection[str], kind: Kind = Kind.TOPIC
     ) -> ApiError | None:
-        for name in names:
-            decision = self.caller.decide(operation, kind, self.cluster_id, name)
-            if not decision.is_allowed:
-                return ApiError(Code.NOT_ALLOWED, decision.reason)
+        try:
+            for name in names:
+                require(self.caller, self.cluster_id, operation, kind, name)
+        except ApiError as error:
+            return error
         return None
 
     def refusal_to_read(

@@ -71,6 +71,26 @@ JOBS = (
         calls=frozenset({"Admission", "gateway.kafka.readers.admission.Admission"}),
     ),
     Job(
+        does="budget the guesses of unknown callers",
+        owner="gateway.rest.callers",
+        calls=frozenset({"gateway.rest.strangers.Strangers"}),
+    ),
+    Job(
+        does="tell Django REST framework who calls",
+        owner="gateway.rest.authentication",
+        imports=frozenset({"rest_framework.authentication"}),
+    ),
+    Job(
+        does="count failed logins",
+        owner="gateway.access.login_limits",
+        imports=frozenset({"gateway.access.models.FailedLogin"}),
+    ),
+    Job(
+        does="describe calls of programs for OpenAPI",
+        owner="gateway.rest.openapi",
+        imports=frozenset({"drf_spectacular"}),
+    ),
+    Job(
         does="open or serve an HTTP connection",
         owner="brokers.http",
         imports=frozenset({"h11", "http.client", "http.server", "urllib.request"}),

@@ -1,15 +1,46 @@
 """The rows of version 3 that views serve: administration.
 
-The docstrings of the views" functions describe them for OpenAPI.
+The docstrings of the views' functions describe them for OpenAPI.
 """
 
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from gateway.access.operations import Kind, Operation
 from gateway.rest.gate import Right
 from gateway.rest.route import Route
-from gateway.rest.v3 import acls, clusters, configs, groups, schemas, topics
+from gateway.rest.v3 import acls, clusters, configs, groups, topics
+from gateway.rest.v3.schemas import (
+    AclData,
+    AclDeletion,
+    AclFilter,
+    AlterConfigBatchRequestData,
+    AlterTopicsConfigBatchRequestData,
+    BrokerConfigData,
+    BrokerData,
+    ClusterConfigData,
+    ClusterData,
+    ConsumerAssignmentData,
+    ConsumerData,
+    ConsumerGroupData,
+    ConsumerGroupLagSummaryData,
+    ConsumerLagData,
+    CreateAclRequestData,
+    CreateAclRequestDataList,
+    CreateTopicRequestData,
+    DeletedAcls,
+    PartitionData,
+    PartitionWithOffsetsData,
+    ReassignmentData,
+    ReplicaData,
+    TopicConfigData,
+    TopicConfigFailures,
+    TopicData,
+    UpdateConfigRequestData,
+    UpdatePartitionCountRequestData,
+    listed,
+)
 from gateway.rest.v3.views import V3View
 
 C: Final = "/clusters/{cluster_id}"
@@ -32,317 +63,187 @@ CONFIGURE_BROKERS: Final = Right(operation=Operation.ALTER_CONFIGS, kind=Kind.CL
 # Setting ACLs for other users is governing them.
 GOVERN: Final = Right(operation=Operation.MANAGE_USERS, kind=Kind.CONSOLE)
 
-AclDataList: Final = schemas.listed(schemas.AclData)
-BrokerConfigDataList: Final = schemas.listed(schemas.BrokerConfigData)
-BrokerDataList: Final = schemas.listed(schemas.BrokerData)
-ClusterConfigDataList: Final = schemas.listed(schemas.ClusterConfigData)
-ClusterDataList: Final = schemas.listed(schemas.ClusterData)
-ConsumerAssignmentDataList: Final = schemas.listed(schemas.ConsumerAssignmentData)
-ConsumerDataList: Final = schemas.listed(schemas.ConsumerData)
-ConsumerGroupDataList: Final = schemas.listed(schemas.ConsumerGroupData)
-ConsumerLagDataList: Final = schemas.listed(schemas.ConsumerLagData)
-PartitionDataList: Final = schemas.listed(schemas.PartitionData)
-ReassignmentDataList: Final = schemas.listed(schemas.ReassignmentData)
-ReplicaDataList: Final = schemas.listed(schemas.ReplicaData)
-TopicConfigDataList: Final = schemas.listed(schemas.TopicConfigData)
-TopicDataList: Final = schemas.listed(schemas.TopicData)
-
 NEEDS_FORCE: Final = "The topic keeps state of the cluster, and `force` is not true (40904)."
 
 
-def _row(
-    tag: str,
-    method: str,
-    path: str,
-    view: type[V3View],
-    *rights: Right,
-    **more: Any,  # noqa: ANN401 - fields of a row
-) -> Route:
-    return Route(tag=tag, method=method, path=path, view=view, rights=rights, **more)
+def _call(method: str, *rights: Right, **more: Any) -> Mapping[str, Any]:  # noqa: ANN401 - fields of a row
+    return {"method": method, "rights": rights, **more}
 
 
-ACLS: Final = partial(_row, "ACLs")
-BROKERS: Final = partial(_row, "Brokers")
-CLUSTERS: Final = partial(_row, "Clusters")
-CONFIGS: Final = partial(_row, "Configs")
-GROUPS: Final = partial(_row, "Consumer groups")
-PARTITIONS: Final = partial(_row, "Partitions")
-TOPICS: Final = partial(_row, "Topics")
+def _rows(tag: str, path: str, view: type[V3View], *calls: Mapping[str, Any]) -> Iterator[Route]:
+    for call in calls:
+        yield Route(tag=tag, path=path, view=view, **call)
+
+
+GET: Final = partial(_call, "GET")
+POST: Final = partial(_call, "POST")
+PUT: Final = partial(_call, "PUT")
+PATCH: Final = partial(_call, "PATCH")
+DELETE: Final = partial(_call, "DELETE")
+
+ACLS: Final = partial(_rows, "ACLs")
+BROKERS: Final = partial(_rows, "Brokers")
+CLUSTERS: Final = partial(_rows, "Clusters")
+CONFIGS: Final = partial(_rows, "Configs")
+GROUPS: Final = partial(_rows, "Consumer groups")
+PARTITIONS: Final = partial(_rows, "Partitions")
+TOPICS: Final = partial(_rows, "Topics")
 
 # Fixed words come before names in the same place.
 ROUTES: Final = (
-    CLUSTERS("GET", "/clusters", clusters.ClustersView, answer=ClusterDataList),
-    CLUSTERS("GET", C, clusters.ClusterView, answer=schemas.ClusterData),
-    ACLS(
-        "POST",
+    *CLUSTERS("/clusters", clusters.ClustersView, GET(answer=listed(ClusterData))),
+    *CLUSTERS(C, clusters.ClusterView, GET(answer=ClusterData)),
+    *ACLS(
         f"{C}/acls:batch",
         acls.AclBatchView,
-        GOVERN,
-        body=schemas.CreateAclRequestDataList,
-        status=201,
+        POST(GOVERN, body=CreateAclRequestDataList, status=201),
     ),
-    ACLS(
-        "GET", f"{C}/acls", acls.AclsView, SEE_CLUSTER, filter=schemas.AclFilter, answer=AclDataList
-    ),
-    ACLS("POST", f"{C}/acls", acls.AclsView, GOVERN, body=schemas.CreateAclRequestData, status=201),
-    ACLS(
-        "DELETE",
+    *ACLS(
         f"{C}/acls",
         acls.AclsView,
-        GOVERN,
-        filter=schemas.AclDeletion,
-        answer=schemas.DeletedAcls,
+        GET(SEE_CLUSTER, filter=AclFilter, answer=listed(AclData)),
+        POST(GOVERN, body=CreateAclRequestData, status=201),
+        DELETE(GOVERN, filter=AclDeletion, answer=DeletedAcls),
     ),
-    CONFIGS(
-        "GET",
+    *CONFIGS(
         f"{C}/broker-configs",
         configs.ClusterConfigsView,
-        SEE_CLUSTER,
-        answer=ClusterConfigDataList,
+        GET(SEE_CLUSTER, answer=listed(ClusterConfigData)),
     ),
-    CONFIGS(
-        "POST",
+    *CONFIGS(
         f"{C}/broker-configs:alter",
         configs.AlterClusterConfigsView,
-        CONFIGURE_BROKERS,
-        body=schemas.AlterConfigBatchRequestData,
-        status=204,
+        POST(CONFIGURE_BROKERS, body=AlterConfigBatchRequestData, status=204),
     ),
-    CONFIGS(
-        "GET",
+    *CONFIGS(
         f"{C}/broker-configs/{{name}}",
         configs.ClusterConfigView,
-        SEE_CLUSTER,
-        answer=schemas.ClusterConfigData,
+        GET(SEE_CLUSTER, answer=ClusterConfigData),
+        PUT(CONFIGURE_BROKERS, body=UpdateConfigRequestData, status=204),
+        DELETE(CONFIGURE_BROKERS, status=204),
     ),
-    CONFIGS(
-        "PUT",
-        f"{C}/broker-configs/{{name}}",
-        configs.ClusterConfigView,
-        CONFIGURE_BROKERS,
-        body=schemas.UpdateConfigRequestData,
-        status=204,
-    ),
-    CONFIGS(
-        "DELETE",
-        f"{C}/broker-configs/{{name}}",
-        configs.ClusterConfigView,
-        CONFIGURE_BROKERS,
-        status=204,
-    ),
-    BROKERS("GET", f"{C}/brokers", clusters.BrokersView, SEE_CLUSTER, answer=BrokerDataList),
-    CONFIGS(
-        "GET",
+    *BROKERS(f"{C}/brokers", clusters.BrokersView, GET(SEE_CLUSTER, answer=listed(BrokerData))),
+    *CONFIGS(
         f"{C}/brokers/-/configs",
         configs.AllBrokerConfigsView,
-        SEE_CLUSTER,
-        answer=BrokerConfigDataList,
+        GET(SEE_CLUSTER, answer=listed(BrokerConfigData)),
     ),
-    BROKERS("GET", BROKER, clusters.BrokerView, SEE_CLUSTER, answer=schemas.BrokerData),
-    CONFIGS(
-        "GET",
+    *BROKERS(BROKER, clusters.BrokerView, GET(SEE_CLUSTER, answer=BrokerData)),
+    *CONFIGS(
         f"{BROKER}/configs",
         configs.BrokerConfigsView,
-        SEE_CLUSTER,
-        answer=BrokerConfigDataList,
+        GET(SEE_CLUSTER, answer=listed(BrokerConfigData)),
     ),
-    CONFIGS(
-        "POST",
+    *CONFIGS(
         f"{BROKER}/configs:alter",
         configs.AlterBrokerConfigsView,
-        CONFIGURE_BROKERS,
-        body=schemas.AlterConfigBatchRequestData,
-        status=204,
+        POST(CONFIGURE_BROKERS, body=AlterConfigBatchRequestData, status=204),
     ),
-    CONFIGS(
-        "GET",
+    *CONFIGS(
         f"{BROKER}/configs/{{name}}",
         configs.BrokerConfigView,
-        SEE_CLUSTER,
-        answer=schemas.BrokerConfigData,
+        GET(SEE_CLUSTER, answer=BrokerConfigData),
+        PUT(CONFIGURE_BROKERS, body=UpdateConfigRequestData, status=204),
+        DELETE(CONFIGURE_BROKERS, status=204),
     ),
-    CONFIGS(
-        "PUT",
-        f"{BROKER}/configs/{{name}}",
-        configs.BrokerConfigView,
-        CONFIGURE_BROKERS,
-        body=schemas.UpdateConfigRequestData,
-        status=204,
-    ),
-    CONFIGS(
-        "DELETE",
-        f"{BROKER}/configs/{{name}}",
-        configs.BrokerConfigView,
-        CONFIGURE_BROKERS,
-        status=204,
-    ),
-    BROKERS(
-        "GET",
+    *BROKERS(
         f"{BROKER}/partition-replicas",
         clusters.BrokerReplicasView,
-        SEE_CLUSTER,
-        answer=ReplicaDataList,
+        GET(SEE_CLUSTER, answer=listed(ReplicaData)),
     ),
-    GROUPS("GET", f"{C}/consumer-groups", groups.ConsumerGroupsView, answer=ConsumerGroupDataList),
-    GROUPS("GET", GROUP, groups.ConsumerGroupView, SEE_GROUP, answer=schemas.ConsumerGroupData),
-    GROUPS("GET", f"{GROUP}/consumers", groups.ConsumersView, SEE_GROUP, answer=ConsumerDataList),
-    GROUPS(
-        "GET",
+    *GROUPS(
+        f"{C}/consumer-groups", groups.ConsumerGroupsView, GET(answer=listed(ConsumerGroupData))
+    ),
+    *GROUPS(GROUP, groups.ConsumerGroupView, GET(SEE_GROUP, answer=ConsumerGroupData)),
+    *GROUPS(
+        f"{GROUP}/consumers", groups.ConsumersView, GET(SEE_GROUP, answer=listed(ConsumerData))
+    ),
+    *GROUPS(
         f"{GROUP}/lag-summary",
         groups.LagSummaryView,
-        SEE_GROUP,
-        answer=schemas.ConsumerGroupLagSummaryData,
+        GET(SEE_GROUP, answer=ConsumerGroupLagSummaryData),
     ),
-    GROUPS("GET", f"{GROUP}/lags", groups.LagsView, SEE_GROUP, answer=ConsumerLagDataList),
-    GROUPS(
-        "GET",
-        f"{GROUP}/lags/{SPOT}",
-        groups.LagView,
-        SEE_TOPIC,
-        SEE_GROUP,
-        answer=schemas.ConsumerLagData,
+    *GROUPS(f"{GROUP}/lags", groups.LagsView, GET(SEE_GROUP, answer=listed(ConsumerLagData))),
+    *GROUPS(
+        f"{GROUP}/lags/{SPOT}", groups.LagView, GET(SEE_TOPIC, SEE_GROUP, answer=ConsumerLagData)
     ),
-    GROUPS("GET", CONSUMER, groups.ConsumerView, SEE_GROUP, answer=schemas.ConsumerData),
-    GROUPS(
-        "GET",
+    *GROUPS(CONSUMER, groups.ConsumerView, GET(SEE_GROUP, answer=ConsumerData)),
+    *GROUPS(
         f"{CONSUMER}/assignments",
         groups.AssignmentsView,
-        SEE_GROUP,
-        answer=ConsumerAssignmentDataList,
+        GET(SEE_GROUP, answer=listed(ConsumerAssignmentData)),
     ),
-    GROUPS(
-        "GET",
+    *GROUPS(
         f"{CONSUMER}/assignments/{SPOT}",
         groups.AssignmentView,
-        SEE_TOPIC,
-        SEE_GROUP,
-        answer=schemas.ConsumerAssignmentData,
+        GET(SEE_TOPIC, SEE_GROUP, answer=ConsumerAssignmentData),
     ),
-    TOPICS(
-        "GET",
+    *TOPICS(
         f"{C}/topics",
         topics.TopicsView,
-        query=("includeAuthorizedOperations",),
-        answer=TopicDataList,
+        GET(query=("includeAuthorizedOperations",), answer=listed(TopicData)),
+        POST(body=CreateTopicRequestData, status=(200, 201), answer=TopicData),
     ),
-    TOPICS(
-        "POST",
-        f"{C}/topics",
-        topics.TopicsView,
-        body=schemas.CreateTopicRequestData,
-        status=(200, 201),
-        answer=schemas.TopicData,
+    *CONFIGS(
+        f"{C}/topics/-/configs", configs.AllTopicConfigsView, GET(answer=listed(TopicConfigData))
     ),
-    CONFIGS(
-        "GET", f"{C}/topics/-/configs", configs.AllTopicConfigsView, answer=TopicConfigDataList
-    ),
-    CONFIGS(
-        "POST",
+    *CONFIGS(
         f"{C}/topics/-/configs:alter",
         configs.AlterAllTopicConfigsView,
-        body=schemas.AlterTopicsConfigBatchRequestData,
-        status=204,
-        partly=schemas.TopicConfigFailures,
+        POST(body=AlterTopicsConfigBatchRequestData, status=204, partly=TopicConfigFailures),
     ),
-    PARTITIONS(
-        "GET",
+    *PARTITIONS(
         f"{C}/topics/-/partitions/-/reassignment",
         topics.AllReassignmentsView,
-        SEE_CLUSTER,
-        answer=ReassignmentDataList,
+        GET(SEE_CLUSTER, answer=listed(ReassignmentData)),
     ),
-    TOPICS(
-        "GET",
+    *TOPICS(
         TOPIC,
         topics.TopicView,
-        SEE_TOPIC,
-        query=("include_authorized_operations",),
-        answer=schemas.TopicData,
+        GET(SEE_TOPIC, query=("include_authorized_operations",), answer=TopicData),
+        PATCH(ALTER_TOPIC, body=UpdatePartitionCountRequestData, answer=TopicData),
+        DELETE(DELETE_TOPIC, status=204, query=("force",), errors={409: NEEDS_FORCE}),
     ),
-    TOPICS(
-        "PATCH",
-        TOPIC,
-        topics.TopicView,
-        ALTER_TOPIC,
-        body=schemas.UpdatePartitionCountRequestData,
-        answer=schemas.TopicData,
+    *CONFIGS(
+        f"{TOPIC}/configs", configs.TopicConfigsView, GET(SEE_TOPIC, answer=listed(TopicConfigData))
     ),
-    TOPICS(
-        "DELETE",
-        TOPIC,
-        topics.TopicView,
-        DELETE_TOPIC,
-        status=204,
-        query=("force",),
-        errors={409: NEEDS_FORCE},
-    ),
-    CONFIGS(
-        "GET", f"{TOPIC}/configs", configs.TopicConfigsView, SEE_TOPIC, answer=TopicConfigDataList
-    ),
-    CONFIGS(
-        "POST",
+    *CONFIGS(
         f"{TOPIC}/configs:alter",
         configs.AlterTopicConfigsView,
-        CONFIGURE_TOPIC,
-        body=schemas.AlterConfigBatchRequestData,
-        status=204,
+        POST(CONFIGURE_TOPIC, body=AlterConfigBatchRequestData, status=204),
     ),
-    CONFIGS(
-        "GET",
+    *CONFIGS(
         f"{TOPIC}/configs/{{name}}",
         configs.TopicConfigView,
-        SEE_TOPIC,
-        answer=schemas.TopicConfigData,
+        GET(SEE_TOPIC, answer=TopicConfigData),
+        PUT(CONFIGURE_TOPIC, body=UpdateConfigRequestData, status=204),
+        DELETE(CONFIGURE_TOPIC, status=204),
     ),
-    CONFIGS(
-        "PUT",
-        f"{TOPIC}/configs/{{name}}",
-        configs.TopicConfigView,
-        CONFIGURE_TOPIC,
-        body=schemas.UpdateConfigRequestData,
-        status=204,
+    *PARTITIONS(
+        f"{TOPIC}/partitions", topics.PartitionsView, GET(SEE_TOPIC, answer=listed(PartitionData))
     ),
-    CONFIGS(
-        "DELETE",
-        f"{TOPIC}/configs/{{name}}",
-        configs.TopicConfigView,
-        CONFIGURE_TOPIC,
-        status=204,
-    ),
-    PARTITIONS(
-        "GET", f"{TOPIC}/partitions", topics.PartitionsView, SEE_TOPIC, answer=PartitionDataList
-    ),
-    PARTITIONS(
-        "GET",
+    *PARTITIONS(
         f"{TOPIC}/partitions/-/reassignment",
         topics.TopicReassignmentsView,
-        SEE_TOPIC,
-        answer=ReassignmentDataList,
+        GET(SEE_TOPIC, answer=listed(ReassignmentData)),
     ),
-    PARTITIONS("GET", PARTITION, topics.PartitionView, SEE_TOPIC, answer=schemas.PartitionData),
-    PARTITIONS(
-        "GET",
+    *PARTITIONS(PARTITION, topics.PartitionView, GET(SEE_TOPIC, answer=PartitionData)),
+    *PARTITIONS(
         f"{PARTITION}/offset",
         topics.OffsetsView,
-        SEE_TOPIC,
-        query=("offset_type",),
-        answer=schemas.PartitionWithOffsetsData,
+        GET(SEE_TOPIC, query=("offset_type",), answer=PartitionWithOffsetsData),
     ),
-    PARTITIONS(
-        "GET",
+    *PARTITIONS(
         f"{PARTITION}/reassignment",
         topics.ReassignmentView,
-        SEE_TOPIC,
-        answer=schemas.ReassignmentData,
+        GET(SEE_TOPIC, answer=ReassignmentData),
     ),
-    PARTITIONS(
-        "GET", f"{PARTITION}/replicas", topics.ReplicasView, SEE_TOPIC, answer=ReplicaDataList
+    *PARTITIONS(
+        f"{PARTITION}/replicas", topics.ReplicasView, GET(SEE_TOPIC, answer=listed(ReplicaData))
     ),
-    PARTITIONS(
-        "GET",
+    *PARTITIONS(
         f"{PARTITION}/replicas/{{broker_id}}",
         topics.ReplicaView,
-        SEE_TOPIC,
-        answer=schemas.ReplicaData,
+        GET(SEE_TOPIC, answer=ReplicaData),
     ),
 )

@@ -1,5 +1,6 @@
 """Declares the fields of every body of version 3, of requests and answers, by public names."""
 
+from functools import cache
 from typing import Any, Final
 
 from rest_framework.serializers import (
@@ -62,8 +63,9 @@ class Resource(Shape):
     metadata = ResourceMetadata()
 
 
+@cache
 def listed(shape: type[Shape]) -> type[Shape]:
-    """Return the serializer of a list of items."""
+    """Return the serializer of a list of items, the same for each row."""
     fields = {
         "kind": CharField(),
         "metadata": CollectionMetadata(),
