@@ -12,9 +12,10 @@ NOTHING = SafeString("")
 
 
 @register.simple_tag
-def pill(mark: str, word: str) -> SafeString:
-    """Show a state in a word; `mark` is its CSS class."""
-    return format_html('<span class="st {}">{}</span>', mark, word)
+def pill(mark: str, word: str, meaning: str = "") -> SafeString:
+    """Show a state in a word, and its meaning in the title; `mark` is its CSS class."""
+    title = format_html(' title="{}"', meaning) if meaning else NOTHING
+    return format_html('<span class="st {}"{}>{}</span>', mark, title, word)
 
 
 @register.simple_tag
