@@ -1,23 +1,26 @@
-"""The pages speak of the tree as it is, and keep their size."""
+"""Pages describe the tree as it is, and keep their size."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.tidy.project import PRODUCT, ROOT, walk
+from tests.tidy.pages import COMMAND, MAP, pages
+from tests.tidy.project import ROOT, walk
 
 ARCHITECTURE = Path("docs/architecture.md")
-ARCHITECTURE_LINES = 300
-FILE_MAP = Path("docs/file-map.md")
+ARCHITECTURE_LINES = 150
 DECISION_LINES = 80
-# Pages about what is there now; the architecture page also tells what is to come.
-PRESENT_PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), Path("docs/gaps.md")]
+# Pages whose paths and links exist.
+PRESENT_PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), Path("docs/gaps.md"), ARCHITECTURE]
+PRESENT_PAGES += [Path("docs/README.md"), MAP / "README.md", Path("tests/stories/README.md")]
 PRESENT_PAGES += [path for path in walk() if path.parts[:2] == ("docs", "howto") and path.suffix]
 DECISIONS = [path for path in walk() if path.parts[:2] == ("docs", "decisions") and path.suffix]
 
 # A path in backticks, without a placeholder, below one of the folders of the project.
 NAMED_PATH = re.compile(r"`((?:brokers|cli|bench|tests|docs|\.ci)/[\w./-]+)`")
+# The target of a link within the project.
+LINK = re.compile(r"\]\(([\w./-]+)\)|(?:src|srcset)=\"([\w./-]+)\"")
 
 
 def text_of(page: Path) -> str:
@@ -31,23 +34,25 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_the_file_map_lists_modules_that_exist() -> None:
+@pytest.mark.parametrize("page", PRESENT_PAGES, ids=str)
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    targets = ["".join(found) for found in LINK.findall(text_of(page))]
+
+    assert [each for each in targets if not (ROOT / page.parent / each).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_generated_page_follows_from_the_code(page: Path) -> None:
+    assert text_of(page) == pages()[page], f"renew it with `{COMMAND}`"
+
+
+def test_map_by_hand_lists_files_that_exist() -> None:
     names = {path.name for path in walk()}
 
-    listed = re.findall(r"(?<![\w>-])([\w-]+\.(?:py|md|toml))\b", text_of(FILE_MAP))
+    listed = re.findall(r"(?<![\w>-])([\w-]+\.(?:py|md|toml|js))\b", text_of(MAP / "README.md"))
 
     assert len(listed) > 20
     assert [name for name in listed if name not in names] == []
-
-
-def test_the_file_map_has_a_heading_or_a_row_for_each_folder_of_the_product() -> None:
-    first_columns = [line.split(" | ")[0] for line in text_of(FILE_MAP).splitlines()]
-    places = "".join(text for text in first_columns if text.startswith(("#", "|")))
-    modules = [path for path in walk() if path.suffix == ".py" and path.name != "__init__.py"]
-    folders = {path.parent for path in modules if path.parts[0] in {*PRODUCT, "bench"}}
-
-    assert len(folders) > 50
-    assert sorted(str(folder) for folder in folders if f"`{folder}/" not in places) == []
 
 
 def test_the_architecture_page_can_be_read_in_one_sitting() -> None:

@@ -1,12 +1,9 @@
 """The import map, executed."""
 
-import re
-from pathlib import Path
-
 import pytest
 
-from tests.tidy.import_map import DOORS, GUARDED, MAY_IMPORT, circle, room_of, violations
-from tests.tidy.project import ROOT, Source, product
+from tests.tidy.import_map import circle, violations
+from tests.tidy.project import Source, product
 
 
 def test_every_import_follows_the_architecture_map() -> None:
@@ -110,51 +107,3 @@ def test_planted_circle_is_found() -> None:
     planted = Source.parse("gateway/access/selectors.py", "from console.queries import live")
 
     assert {"console", "gateway.access"} <= set(circle([*product(), planted]))
-
-
-def table(heading: str) -> list[list[str]]:
-    """The rows below a heading of the architecture page, as the names in their cells."""
-    page = Path(ROOT, "docs", "architecture.md").read_text(encoding="utf-8")
-    _, found, rest = page.partition(f"{heading}\n|---")
-    assert found
-    lines = rest.partition("\n")[2].partition("\n\n")[0].splitlines()
-    # What stands in parentheses is a word to the reader.
-    return [re.sub(r"[`–]|\(.*?\)", "", line).strip("|").split("|") for line in lines]
-
-
-def names(cell: str) -> set[str]:
-    return {name.strip() for name in cell.split(",") if name.strip()}
-
-
-def in_full(name: str) -> str:
-    """The page leaves out the `brokers.` of a room."""
-    return name if room_of(name) or name.startswith("tests.") else f"brokers.{name}"
-
-
-def test_the_map_stands_in_the_architecture_page_row_by_row() -> None:
-    shown = {
-        room: ({in_full(name) for name in names(ours)}, names(guarded))
-        for rooms, ours, guarded in table("| room | may import from us | guarded modules |")
-        for room in names(rooms)
-    }
-
-    assert shown == {
-        room: (set(ours.split()), set(guarded.split()))
-        for room, (ours, guarded) in MAY_IMPORT.items()
-    }
-
-
-def test_what_is_guarded_stands_in_the_architecture_page_kind_by_kind() -> None:
-    shown = {kind.strip(): names(members) for kind, members in table("| kind | modules |")}
-
-    assert shown == {kind: set(members) for kind, members in GUARDED.items()}
-
-
-def test_the_doors_stand_in_the_architecture_page() -> None:
-    shown = {
-        package: names(doors)
-        for packages, doors in table("| package | its doors |")
-        for package in names(packages)
-    }
-
-    assert shown == {package: set(doors) for package, doors in DOORS.items()}

@@ -111,7 +111,7 @@ def modules_named_by(test: Path) -> list[Path]:
 
 
 def test_the_plans_of_the_house_name_every_folder() -> None:
-    pages = [Path(ROOT, "docs", name) for name in ("architecture.md", "file-map.md")]
+    pages = [Path(ROOT, "docs", "architecture.md"), *Path(ROOT, "docs", "map").glob("*.md")]
     page = "".join(page.read_text(encoding="utf-8") for page in pages)
 
     folders = [path for path in walk() if (ROOT / path).is_dir() and is_a_place(path)]

@@ -18,7 +18,8 @@ PAGES = [
     for path in walk()
     if (path.suffix in {".html", ".js"} and path.parts[0] == "console")
     or (path.suffix == ".md" and path.parts[:2] == ("docs", "howto"))
-    or str(path) in {"README.md", "docs/groups.md", "docs/protocol.md"}
+    or (path.name == "README.md" and path.parts[:2] != ("tests", "data"))
+    or str(path) in {"docs/architecture.md", "docs/groups.md", "docs/protocol.md"}
     if "vendor" not in path.parts
 ]
 
