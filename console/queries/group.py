@@ -289,15 +289,7 @@ def _line(pair: PairRow, at_ms: int, detail: Detail | None) -> TopicLine:
 def _sentence(row: GroupRow, at_ms: int) -> str:
     """Return how far a group is behind, and whether it will catch up."""
     if not row.lag:
-        if row.at_most:
-            return "Its lag is unknown: it has not committed"
-        if row.unknown:
-            return "Its lag is unknown"
-        if not row.topics:
-            return "Nothing is committed"
-        if row.verdict_value is Verdict.NO_MEMBERS:
-            return "It has no members and no lag"
-        return "Caught up: nothing waits"
+        return _sentence_without_lag(row)
     records = f"{row.lag:,} record{'' if row.lag == 1 else 's'}"
     seconds = lag_seconds(row, at_ms)
     behind = f"{records} behind"
@@ -310,6 +302,21 @@ def _sentence(row: GroupRow, at_ms: int) -> str:
         return behind
     is_sentence = words in {NEVER, KEEPS_UP}
     return f"{behind}, and it {words}" if is_sentence else f"{behind}, caught up in {words}"
+
+
+def _sentence_without_lag(row: GroupRow) -> str:
+    if row.at_most:
+        return "Its lag is unknown: it has not committed"
+    if row.unknown:
+        return "Its lag is unknown"
+    if not row.topics:
+        return "Nothing is committed"
+    if row.verdict_value is Verdict.NO_MEMBERS:
+        return "It has no members and no lag"
+    if mark_of(row).state == "bad":
+        # Reading pauses at each rebalance, and the next look may find records that wait.
+        return "It has no lag at the moment"
+    return "Caught up: nothing waits"
 
 
 def _may(rights: Rights, cluster_id: str, row: GroupRow) -> May:

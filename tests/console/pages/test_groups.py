@@ -102,7 +102,8 @@ def test_groups_stand_worst_first_by_verdict_and_then_by_age(alice: Client, told
     page = shown_list(alice)
 
     assert names_in(page) == ["lossy", "old", "young", "slow", "fine"]
-    for text in ("Data loss ahead", "4 min 10 s", "1–5 of 5", "seen "):
+    assert re.search(r"4 min [1-5]\d s", page)
+    for text in ("Data loss ahead", "1–5 of 5", "seen "):
         assert text in page
 
 
@@ -285,8 +286,9 @@ def test_a_group_says_what_is_wrong_with_it_and_since_when(alice: Client, told: 
 
     page = alice.get("/group", {"name": "billing"}).content.decode()
 
+    # A busy machine takes seconds for a page.
+    assert re.search(r"4 min [1-5]\d s behind: 1,200 records wait</h2>", page)
     for text in (
-        "4 min 10 s behind: 1,200 records wait</h2>",
         "no commit has come for 2 min",
         "Worst is <b>orders-3</b>: no commit since <time",
         "it reads 0 records/s while 1,480.3 arrive",
@@ -352,6 +354,20 @@ def test_partitions_are_told_a_hundred_at_a_time(alice: Client, told: Told) -> N
     assert told.asked[-1][1]["rows"] == 100
     assert "101–200 of 350" in page
     assert "page=3" in page
+
+
+def test_group_in_trouble_without_lag_is_not_said_to_be_caught_up(
+    alice: Client, told: Told
+) -> None:
+    cluster_rows.cluster()
+    told.put(rows.group("flapping", verdict="rebalancing", recent_rebalances=29))
+    told.answers["/group"] = detail()
+
+    page = alice.get("/group", {"name": "flapping"}).content.decode()
+
+    assert "It has no lag at the moment" in page
+    assert "nothing waits" not in page
+    assert "Caught up" not in page
 
 
 def test_verdict_of_a_group_is_as_new_as_those_of_its_partitions(alice: Client, told: Told) -> None:
