@@ -1,6 +1,6 @@
 """The table of routes: every call of a program, by the prefix below which it is served.
 
-Connect's rows are in `connectors.rest.routes`: that package knows this one, and not the reverse.
+Connect's rows are in `connectors.rest.urls`: that package imports this one, and not the reverse.
 """
 
 from collections.abc import Iterator, Sequence
