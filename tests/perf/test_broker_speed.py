@@ -12,7 +12,7 @@ from bench import broker as bench
 from bench.broker_targets import Target, floor, own_broker
 
 ROOM = 2
-SECONDS = 1.0
+SECONDS = 0.5
 # How many times the CPU of the bare loop's small request each may take; the targets of the bench,
 # 15, 30 and 20 µs, on a machine where that loop takes 10.
 LIMITS = {
