@@ -18,6 +18,7 @@ from console.pages.plans import author_of
 from console.queries import connect as list_query
 from console.queries import connector as query
 from console.queries.connector import Tab
+from console.queries.failures import sentence_of, status_of
 from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.grants import Resource
@@ -27,7 +28,6 @@ from gateway.access.selectors import rights_of
 from gateway.kafka import shown_names
 
 TABS: Final = {tab.value: tab for tab in Tab if tab is not Tab.DEAD}
-CONFLICT: Final = 409
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +131,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 
 def refused(error: refusals.NotServed, title: str) -> HttpResponse:
     """Return the page for a change that was refused."""
-    status = CONFLICT
-    if isinstance(error, refusals.NotFound):
-        status = 404
-    elif isinstance(error, refusals.Refused):
-        status = 403
-    return error_page(status, title=title, next_step=f"{error}.".replace("..", "."))
+    return error_page(status_of(error), title=title, next_step=sentence_of(error))
 
 
 def _given(

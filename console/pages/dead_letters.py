@@ -23,6 +23,7 @@ from console.plans import redrives as adapter
 from console.queries import connector as one_query
 from console.queries import dead_letters as query
 from console.queries.connector import ConnectorPage, Tab
+from console.queries.failures import attempt
 from console.queries.links import link
 from console.queries.reading import Reading
 from gateway.access.operations import Operation
@@ -100,7 +101,7 @@ def plan(request: HttpRequest, name: str) -> HttpResponse:
         return _letters(desk, found, wrong=str(error), status=BAD_REQUEST)
 
     author = author_of(request)
-    made, wrong, status = query.attempt(lambda: adapter.plan_of(author, desk.cluster, name, asked))
+    made, wrong, status = attempt(lambda: adapter.plan_of(author, desk.cluster, name, asked))
     if made is None:
         return _letters(desk, found, wrong=wrong, status=status)
     return show_plan(request, adapter.KIND, made)
@@ -151,7 +152,7 @@ def _letters(
                 # The look took the time that both have: the letters are shown without a count.
                 return look, None
 
-    seen, failed, worse = query.attempt(ask)
+    seen, failed, worse = attempt(ask)
     look, causes = seen or (None, None)
     older = ",".join(f"{at}:{end}" for at, end in sorted(look.older.items())) if look else ""
     return desk.page(

@@ -22,6 +22,7 @@ from console.plans.previews import (
     before_and_after,
     values,
 )
+from console.queries.connector_form import json_of
 from console.queries.frame import frame
 from console.queries.links import link
 from console.queries.reading import moment
@@ -151,11 +152,10 @@ def _scripts(config: Mapping[str, str], name: str, *, site: str) -> tuple[str, .
     """Return the commands that create or change a connector, one of them for any HTTP client."""
     inner = {key: text for key, text in sorted(config.items()) if key != "name"}
     whole = json.dumps({"name": name, "config": inner}, indent=2, ensure_ascii=False)
-    body = json.dumps(dict(sorted(config.items())), indent=2, ensure_ascii=False)
     address = shlex.quote(f"{site}/connect/connectors/{quote(name, safe='')}/config")
     return (
         f"./samsa connectors apply -f - <<'END'\n{whole}\nEND",
-        f"curl -X PUT {HEADERS} --data-binary @- {address} <<'END'\n{body}\nEND",
+        f"curl -X PUT {HEADERS} --data-binary @- {address} <<'END'\n{json_of(config)}\nEND",
     )
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final, NoReturn
 from connectors import refusals, services
 from console.forms.connectors import offsets_from
 from console.plans import previews
-from console.plans.kind import FORBIDDEN, Author, Kind
+from console.plans.kind import Author, Kind
 from console.plans.previews import Consequence, Link, Outcome, Preview, Step, before_and_after
+from console.queries.failures import sentence_of, status_of
 from console.queries.frame import frame
 from console.queries.links import link
 from console.queries.reading import moment
@@ -18,7 +19,6 @@ from gateway.kafka import shown_names
 
 CHANGED: Final = "The offsets of {} are changed: it continues from there once it is resumed."
 RESET: Final = "The offsets of {} are reset: once resumed, it starts from the beginning."
-NOT_FOUND: Final = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +89,10 @@ def _apply(author: Author, plan: OffsetsPlan) -> Outcome:
     except refusals.NotServed as error:
         return Outcome(
             title=f"The offsets of {plan.name} stay as they are",
-            notices=(previews.refused(f"{error}.".replace("..", ".")),),
-            status=_status_of(error),
+            notices=(previews.refused(sentence_of(error)),),
+            status=status_of(error),
         )
     return Outcome(done=(CHANGED if plan.text else RESET).format(plan.name), address=_address(plan))
-
-
-def _status_of(error: refusals.NotServed) -> int:
-    if isinstance(error, refusals.NotFound):
-        return NOT_FOUND
-    return FORBIDDEN if isinstance(error, refusals.Refused) else previews.CONFLICT
 
 
 def _address(plan: OffsetsPlan) -> str:

@@ -26,6 +26,7 @@ from console.plans.previews import (
     Table,
 )
 from console.queries import dead_letters as query
+from console.queries.failures import attempt
 from console.queries.frame import frame
 from console.queries.links import link
 from console.queries.reading import moment
@@ -182,7 +183,7 @@ def _apply(author: Author, plan: RedrivePlan) -> Outcome:
             address=link("redrives", plan.cluster, plan.name),
         )
 
-    outcome, wrong, status = query.attempt(start)
+    outcome, wrong, status = attempt(start)
     if outcome is None and status == previews.CONFLICT:
         return Outcome(title="Nothing is sent", notices=(previews.refused(wrong),))
     if outcome is None:

@@ -1,23 +1,19 @@
 """Reads dead letters of a connector for its pages, and the runs that send them again."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
-from connectors import dead_letters, redrives, refusals
+from connectors import dead_letters, redrives
 from connectors.dead_letters import Causes, CauseShown, Cluster, Look, Shown
 from connectors.redrives import RunInfo
 from console.group_changes.desk import bootstrap_of
-from console.queries.failures import sentence_of
 from console.queries.lag import Mark
 from console.queries.reading import moment
-from gateway.access.turns import TooBusy, Turns
+from gateway.access.turns import Turns
 from gateway.kafka.connection import Connection, Deadline
-from gateway.kafka.errors import KafkaFailure
-
-T = TypeVar("T")
 
 # A page has to answer within five seconds, including the wait for a turn and all requests.
 TURN_WAIT_S: Final = 0.5
@@ -25,10 +21,6 @@ ASK_S: Final = 4.0
 # Each holds a thread and its read-ahead buffer.
 TURNS: Final = Turns(places=3, queue=6, wait_s=TURN_WAIT_S, what="dead letters are being read")
 CLIENT_ID: Final = "samsa-console"
-STATUS: Final[Mapping[type[Exception], int]] = {
-    refusals.NotFound: 404,
-    refusals.Refused: 403,
-}
 # The stage at which a record failed: Connect's names, and their meaning.
 STAGES: Final[Mapping[str, str]] = {
     "KEY_CONVERTER": "reading the key",
@@ -111,16 +103,6 @@ def runs_of(cluster_id: str, name: str) -> tuple[RunRow, ...]:
         )
         for one in redrives.runs(cluster_id, name)
     )
-
-
-def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
-    """Return the result, or an error sentence with its HTTP status."""
-    try:
-        return ask(), "", 200
-    except (TooBusy, KafkaFailure) as error:
-        return None, sentence_of(error), 503
-    except refusals.NotServed as error:
-        return None, f"{error}.".replace("..", "."), STATUS.get(type(error), 409)
 
 
 def _at(time_ms: int | None) -> datetime | None:
