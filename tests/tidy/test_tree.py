@@ -44,7 +44,7 @@ AWAITING_CALLER = {
 # Folders of tests that mirror no folder of the code.
 TEST_FOLDERS = {"builders", "fakes", "contracts", "stories", "interop", "oracles"}
 TEST_FOLDERS |= {"crash", "fuzz", "perf", "tidy", "data", "suite", "browser", "spark"}
-TEST_FOLDERS |= {"answers"}
+TEST_FOLDERS |= {"answers", "walks"}
 
 
 def used_names() -> set[str]:
