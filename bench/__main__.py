@@ -1,4 +1,7 @@
-"""`python -m bench [SUITE] [--json FILE]`: runs suites and prints their tables."""
+"""`python -m bench [SUITE] [--json FILE]`: runs suites and prints their tables.
+
+`python -m bench compare REV [ROWS]` compares two versions instead.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -8,13 +11,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from bench.compare import compare
 from bench.measure import NoPeer, Table, Unmet, machine
 from bench.reports import as_json, drawn
 from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 
 
 @click.command(
-    epilog="Example: ./samsa bench codec --json figures.json\n\nSuites: "
+    epilog="Example: ./samsa bench codec --json figures.json\n\nTo compare two commits: ./samsa"
+    " bench compare --help\n\nSuites: "
     + "; ".join(f"{name} ({what})" for name, what in SUITES.items())
 )
 @click.argument("suite", type=click.Choice(list(SUITES)), required=False)
@@ -72,4 +77,6 @@ def given(options: Mapping[str, str | int | None], suite: str | None) -> dict[st
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == [compare.name]:
+        sys.exit(compare(sys.argv[2:], prog_name="./samsa bench compare"))
     sys.exit(main(prog_name="./samsa bench"))

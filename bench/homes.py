@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +30,13 @@ PAGE_SECONDS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchHome:
-    """A home that runs."""
+    """A home that runs, of this checkout or of another one."""
 
     folder: Path
+    checkout: Path = ROOT
 
     def status(self) -> Mapping[str, Any]:
-        answer: dict[str, Any] = json.loads(_samsa("status", "--json", folder=self.folder))
+        answer: dict[str, Any] = json.loads(self.says("status", "--json"))
         return answer
 
     def pids(self) -> dict[str, int]:
@@ -50,15 +51,27 @@ class BenchHome:
 
     def says(self, *words: str) -> str:
         """Return what a command prints about this home."""
-        return _samsa(*words, folder=self.folder)
+        return self._samsa(words)
 
     def stop(self) -> None:
-        _samsa("down", folder=self.folder)
+        self._samsa(["down"])
 
-    def start(self, *, brokers: int) -> None:
-        """Starts on the ports that it had before, or on free ones."""
+    def start(self, *, brokers: int, environment: Mapping[str, str] | None = None) -> None:
+        """Start on the ports that it had before, or on free ones."""
         ports = ("--port", "0", "--web-port", "0")
-        _samsa("up", "--detach", "--brokers", str(brokers), *ports, folder=self.folder)
+        self._samsa(["up", "--detach", "--brokers", str(brokers), *ports], environment)
+
+    def _samsa(self, words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+        done = subprocess.run(
+            [str(self.checkout / "samsa"), *words, "--home", str(self.folder)],
+            check=False,
+            timeout=START_SECONDS,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert done.returncode == 0, f"./samsa {words[0]} failed:\n{done.stdout}{done.stderr}"
+        return done.stdout
 
 
 @contextmanager
@@ -137,15 +150,3 @@ def metrics(pid: int) -> dict[str, float]:
         pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
         return {name: float(value) for name, _space, value in pairs}
     raise ConnectionError(f"broker process {pid} has no inspection port that answers")
-
-
-def _samsa(*words: str, folder: Path) -> str:
-    done = subprocess.run(
-        [str(ROOT / "samsa"), *words, "--home", str(folder)],
-        check=False,
-        timeout=START_SECONDS,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"./samsa {words[0]} failed:\n{done.stdout}{done.stderr}"
-    return done.stdout
