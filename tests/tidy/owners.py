@@ -102,6 +102,26 @@ JOBS = (
         calls=frozenset({"brokers.protocol.codec.codec"}),
         except_in=(("brokers", "serve requests, and store records in the same encoding"),),
     ),
+    Job(
+        does="route handshakes of WebSockets",
+        owner="gateway.ws.routing",
+        imports=frozenset({"channels.routing.URLRouter"}),
+    ),
+    Job(
+        does="accept and refuse WebSockets",
+        owner="gateway.ws.consumers",
+        imports=frozenset({"channels.consumer"}),
+    ),
+    Job(
+        does="be the channel layer of a worker",
+        owner="gateway.shared.layer",
+        imports=frozenset({"channels.layers.BaseChannelLayer"}),
+    ),
+    Job(
+        does="speak to the server that workers share",
+        owner="gateway.shared.link",
+        imports=frozenset({"hiredis"}),
+    ),
 )
 
 
