@@ -74,7 +74,9 @@ FIRST_RECORDS: Final[Settings] = {
     "isolation.level": "read_uncommitted",
     "fetch.wait.max.ms": 10,
     "fetch.message.max.bytes": 16 * 1024,
+    # With the first record of a partition, its queue is full.
     "queued.min.messages": 1,
+    **FULL_QUEUE,
 }
 # Many partitions for many readers, which come and go: `gateway.kafka.readers`.
 LANE_READS: Final[Settings] = {
