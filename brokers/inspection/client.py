@@ -88,12 +88,11 @@ class Inspection:
         """Return the changes since the last call: a snapshot the first time, steps after that."""
         _status, page = self._get(f"/feed?run={self._run}&since={self._number}", {200})
         try:
-            told = json.loads(page)
-            self._run, self._number = str(told["run"]), int(told["number"])
+            feed: Mapping[str, Any] = json.loads(page)
+            self._run, self._number = str(feed["run"]), int(feed["number"])
         except (ValueError, KeyError, TypeError) as error:
             raise InspectionFailed(f"{self.name} sent a feed that cannot be read") from error
-        answer: Mapping[str, Any] = told
-        return answer
+        return feed
 
     def times(self, places: Sequence[tuple[str, int, int]]) -> list[int | str | None]:
         """Return the write times of the first records at or behind each place, in milliseconds.

@@ -72,7 +72,7 @@ class Pages:
 
     async def _health(self, _query: Query) -> Page:
         why = self._sources.not_ready
-        return told({"ready": not why, "reason": why}, status=503 if why else 200)
+        return json_page({"ready": not why, "reason": why}, status=503 if why else 200)
 
     async def _snapshot(self, query: Query) -> Page:
         sources = self._sources
@@ -129,7 +129,7 @@ class Pages:
             return refusal(503, self._sources.not_ready)
         if detail is None:
             return refusal(404, missing)
-        return told({"ms": self._sources.now_ms(), **detail})
+        return json_page({"ms": self._sources.now_ms(), **detail})
 
     async def _series(self, query: Query) -> Page:
         kind = KINDS.get(query.get("kind", ""))
@@ -154,7 +154,7 @@ class Pages:
         except SamplesFailed as error:
             return refusal(503, str(error))
         ratio, samples = thin(found.samples, points)
-        return told(
+        return json_page(
             {
                 "start_s": found.start_s,
                 "step_s": found.step_s * ratio,
@@ -176,7 +176,7 @@ class Pages:
         if len(names) > MAX_NAMES:
             return refusal(400, f"{len(names)} names asked for, at most {MAX_NAMES} at once")
         samples = self._sources.collector.recent[kind].of(names)
-        return told({"step_s": RECENT_STEP_S, "metric": SHOWN[kind], "samples": samples})
+        return json_page({"step_s": RECENT_STEP_S, "metric": SHOWN[kind], "samples": samples})
 
     async def _metrics(self, _query: Query) -> Page:
         return Page(200, TEXT, exposition(self._sources.collector, self._sources.now_ms()))
@@ -210,7 +210,7 @@ def _number(query: Query, name: str, default: int) -> int:
     return int(written)
 
 
-def told(value: Mapping[str, Any], *, status: int = 200) -> Page:
+def json_page(value: Mapping[str, Any], *, status: int = 200) -> Page:
     return Page(status, JSON, iter([json.dumps(value)]))
 
 

@@ -231,13 +231,13 @@ class Follower:
         with self._lock:
             run, number = self._mirror.run, self._mirror.number
         try:
-            told = self._line.ask("/snapshot", run=run, since=number)
-            if told["format"] != FORMAT:
-                self._fail(f"the collector is of another release (format {told['format']})")
+            changes = self._line.ask("/snapshot", run=run, since=number)
+            if changes["format"] != FORMAT:
+                self._fail(f"the collector is of another release (format {changes['format']})")
                 return
             with self._lock:
-                self._mirror.take(told)
-                self._head = {key: told.get(key) for key in HEAD}
+                self._mirror.take(changes)
+                self._head = {key: changes.get(key) for key in HEAD}
                 self._read_at, self._failure = self._monotonic(), ""
         except CollectorFailed as error:
             self._fail(str(error))

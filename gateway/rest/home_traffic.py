@@ -71,18 +71,18 @@ class Workers:
             here = of_process()
         except ApiError as error:
             raise NoTraffic(str(error)) from None
-        told = {here.name: here.traffic.recent()}
+        reports = {here.name: here.traffic.recent()}
         silent = []
         for name in here.place.others()[:MAX_WORKERS]:
-            answer = asked(here.place.socket_of(name))
-            if answer is None:
+            report = ask(here.place.socket_of(name))
+            if report is None:
                 silent.append(name)
             else:
-                told[name] = answer
-        return summed(told, silent)
+                reports[name] = report
+        return add_up(reports, silent)
 
 
-def asked(path: Path) -> dict[str, Any] | None:
+def ask(path: Path) -> dict[str, Any] | None:
     """Return the traffic of the worker behind a socket; None if it does not answer."""
     connection = Connection(
         Address(path=path), wait_seconds=ASK_SECONDS, max_bytes=MAX_ANSWER_BYTES
@@ -90,21 +90,21 @@ def asked(path: Path) -> dict[str, Any] | None:
     try:
         headers = {HEADER: signed(NOBODY, "GET", ADDRESS)}
         response = connection.exchange("GET", ADDRESS, headers=headers)
-        told = json.loads(response.body) if response.status == OK else None
+        report = json.loads(response.body) if response.status == OK else None
     except (NoResponse, ValueError):
         return None
     finally:
         connection.close()
-    return told if isinstance(told, dict) else None
+    return report if isinstance(report, dict) else None
 
 
-def summed(told: Mapping[str, Mapping[str, Any]], silent: Sequence[str] = ()) -> HomeTraffic:
+def add_up(reports: Mapping[str, Mapping[str, Any]], silent: Sequence[str] = ()) -> HomeTraffic:
     """Sum the traffic of workers, whose step numbers agree."""
-    now = max(int(one["step"]) for one in told.values())
+    now = max(int(one["step"]) for one in reports.values())
     first = now - STEPS + 1
     open_of: dict[str, int] = {}
     steps_of: dict[str, list[list[int]]] = {}
-    for one in told.values():
+    for one in reports.values():
         for key, count in one["open"].items():
             open_of[key] = open_of.get(key, 0) + count
         for number, rows in one["steps"].items():
@@ -124,6 +124,6 @@ def summed(told: Mapping[str, Mapping[str, Any]], silent: Sequence[str] = ()) ->
             )
             for key in sorted({*open_of, *steps_of})
         ),
-        answered=tuple(told),
+        answered=tuple(reports),
         silent=tuple(silent),
     )

@@ -1,6 +1,6 @@
 """Workers of a gateway that tell what a test counts."""
 
-from gateway.rest.home_traffic import HomeTraffic, NoTraffic, summed
+from gateway.rest.home_traffic import HomeTraffic, NoTraffic, add_up
 from gateway.rest.traffic import Counter
 
 
@@ -13,4 +13,4 @@ class Workers:
     def read(self) -> HomeTraffic:
         if self.failure:
             raise NoTraffic(self.failure)
-        return summed({"web": self.counter.recent()}, self.silent)
+        return add_up({"web": self.counter.recent()}, self.silent)

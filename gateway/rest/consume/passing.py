@@ -96,14 +96,14 @@ class Passing:
         """Tell whether a worker has an instance; False if it does not answer."""
         passed = Passed(method="GET", group=group, instance=instance)
         with suppress(OwnerGone):
-            async with self._asked(worker, passed, caller) as answer:
+            async with self._answer_of(worker, passed, caller) as answer:
                 return answer.status == NO_CONTENT
         return False
 
     async def pass_on(self, call: Call, passed: Passed, worker: str) -> bool:
         """Answer a call with another worker's answer; False if it has no such instance."""
         try:
-            async with self._asked(worker, passed, call.caller) as answer:
+            async with self._answer_of(worker, passed, call.caller) as answer:
                 if answer.status == Code.NOT_THERE.status:
                     return await refused(call, answer)
                 await self._hand_over(call, passed, answer)
@@ -130,7 +130,9 @@ class Passing:
         await call.end()
 
     @asynccontextmanager
-    async def _asked(self, worker: str, passed: Passed, caller: Caller) -> AsyncIterator[Answer]:
+    async def _answer_of(
+        self, worker: str, passed: Passed, caller: Caller
+    ) -> AsyncIterator[Answer]:
         try:
             async with asyncio.timeout(CONNECT_S):
                 address = Address(path=self._place.socket_of(worker))

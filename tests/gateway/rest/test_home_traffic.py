@@ -11,7 +11,7 @@ import pytest
 
 from gateway.rest import home_traffic
 from gateway.rest import worker as workers
-from gateway.rest.home_traffic import NoTraffic, Workers, asked, summed
+from gateway.rest.home_traffic import NoTraffic, Workers, add_up, ask
 from gateway.rest.mounts import Mount, Mounts
 from gateway.rest.passed import PassedCallers
 from gateway.rest.route import PASSED
@@ -64,7 +64,7 @@ def test_what_workers_did_in_the_same_step_is_added_up(tmp_path: Path) -> None:
     one.add("token:a", requests=1, records=2)
     other.add("token:a", requests=1, bytes_in=9)
     with other.opened("user:b"):
-        found = summed({"1": one.recent(), "2": other.recent()}, ["3"])
+        found = add_up({"1": one.recent(), "2": other.recent()}, ["3"])
 
     first, second = found.callers
     assert (first.key, first.total("requests"), first.total("bytes_in")) == ("token:a", 2, 9)
@@ -107,7 +107,7 @@ def test_who_is_no_worker_is_told_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "gateway-1.sock"
 
     with serving(path, worker(tmp_path, "gateway-1")):
-        assert asked(path) is None
+        assert ask(path) is None
 
 
 def test_a_process_that_is_still_starting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
