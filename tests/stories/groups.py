@@ -37,8 +37,6 @@ from tests.fakes.group_desk import GroupDesk
 from tests.stories.script import Commands, Milliseconds, counted
 
 CLASSIC, CONSUMER = "classic", "consumer"
-SESSION: Final = Milliseconds(10_000)
-REBALANCE: Final = Milliseconds(60_000)
 LEAVES: Final = -1
 # What a record holds, by the type of its key.
 WRITTEN: Final[Mapping[type[Key], str]] = {
@@ -69,7 +67,6 @@ class Member:
     protocol: str
     id: str = ""
     epoch: int = 0
-    instance: str | None = None
 
 
 def commands(_folder: Path) -> Commands:
@@ -145,25 +142,16 @@ class Groups:
         *,
         topics: tuple[str, ...] = ("orders",),
         protocol: str = CLASSIC,
-        instance: str = "",
-        session: Milliseconds = SESSION,
-        rebalance: Milliseconds = REBALANCE,
     ) -> Iterator[str]:
         """Send JoinGroup, or the first ConsumerGroupHeartbeat of a member."""
-        member = self._members.setdefault(name, Member(name, protocol, instance=instance or None))
+        member = self._members.setdefault(name, Member(name, protocol))
         if member.protocol == CONSUMER:
             member.id = name
-            answer = mixed.enter(self._desk, name, *topics, instance_id=member.instance)
+            answer = mixed.enter(self._desk, name, *topics)
             yield from self._hear_heartbeat(member, answer)
         else:
-            answer = mixed.join(
-                self._desk,
-                member.id,
-                protocols={"range": mixed.subscription(topics)},
-                instance_id=member.instance,
-                session_ms=session,
-                rebalance_ms=rebalance,
-            )
+            protocols = {"range": mixed.subscription(topics)}
+            answer = mixed.join(self._desk, member.id, protocols=protocols)
             yield from self._take(member, "join", answer)
         yield from self._answered()
 
@@ -175,9 +163,7 @@ class Groups:
             owner, _, text = share.partition(":")
             numbers = {topic: frozenset(some) for topic, some in _partitions(text).items()}
             assignments[self._members[owner].id] = encode_assignment(numbers, 3)
-        answer = mixed.sync(
-            self._desk, member.id, member.epoch, assignments, instance_id=member.instance
-        )
+        answer = mixed.sync(self._desk, member.id, member.epoch, assignments)
         yield from self._take(member, "sync", answer)
         yield from self._answered()
 
@@ -189,9 +175,7 @@ class Groups:
             answer = mixed.beat(self._desk, member.id, member.epoch, owned=owned if owns else None)
             yield from self._hear_heartbeat(member, answer)
         else:
-            found = mixed.heartbeat(
-                self._desk, member.id, member.epoch, instance_id=member.instance
-            )
+            found = mixed.heartbeat(self._desk, member.id, member.epoch)
             yield f"{name}: {HEARD.get(found, found.name)}"
         yield from self._answered()
 
@@ -200,7 +184,7 @@ class Groups:
         if member.protocol == CONSUMER:
             found = mixed.code(mixed.beat(self._desk, member.id, LEAVES))
         else:
-            (found,) = mixed.leave(self._desk, (member.id, member.instance))
+            (found,) = mixed.leave(self._desk, (member.id, None))
         yield f"{name} leaves" if found is ErrorCode.NONE else f"{name}: {found.name}"
         yield from self._answered()
 

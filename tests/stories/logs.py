@@ -27,6 +27,7 @@ from tests.fakes.faulty_files import UnsyncedFiles
 from tests.stories.script import Commands, Milliseconds, counted
 
 NO_PRODUCER: Final = -1
+EPOCH: Final = 0
 MOST: Final = 1 << 20
 WEEK: Final = Milliseconds(7 * 86_400_000)
 DAY: Final = Milliseconds(86_400_000)
@@ -62,7 +63,6 @@ def commands(folder: Path) -> Commands:
     stage = Logs(folder)
     return {
         "open": stage.open,
-        "lead": stage.lead,
         "resign": stage.resign,
         "produce": stage.produce,
         "begin-flush": stage.begin_flush,
@@ -90,7 +90,6 @@ class Logs:
         self._producer = Producer()
         self._ticket: FlushTicket | None = None
         self._opened: Partition | None = None
-        self._epoch = 0
         # What the disk has confirmed: offsets, and bytes of the newest segment.
         self._flushed_offset = self._flushed_bytes = 0
 
@@ -141,18 +140,13 @@ class Logs:
             room=WaitRoom(),
             on_log_dir_failed=_never,
         )
-        self._partition.lead(self._epoch)
+        self._partition.lead(EPOCH)
         self._note_flushed()
         yield f"log start {log.start_offset}, log end {log.end_offset}"
         if size > self._size():
             yield f"recovery has cut {size - self._size()} bytes off its end"
         if log.damage is not None:
             yield f"damaged at offset {log.damage.offset}: {log.damage.reason}"
-
-    def lead(self, epoch: int) -> Iterator[str]:
-        self._epoch = epoch
-        self._partition.lead(epoch)
-        yield f"leads under epoch {epoch}"
 
     def resign(self) -> Iterator[str]:
         self._partition.resign()

@@ -190,10 +190,6 @@ def _value(name: str, wanted: object, text: str) -> Any:
             return int(text)
         except ValueError:
             raise StoryError(f"{name} is a number, not {text!r}") from None
-    if wanted is bool:
-        if text not in {"yes", "no"}:
-            raise StoryError(f"{name} is yes or no, not {text!r}")
-        return text == "yes"
     if wanted == tuple[str, ...]:
         return tuple(filter(None, text.split(",")))
     assert wanted is str, f"no value of a command is a {wanted}"

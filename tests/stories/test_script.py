@@ -24,8 +24,8 @@ def test_story_shows_what_the_system_does(
 
 
 def counting() -> Commands:
-    def add(*numbers: int, twice: bool = False) -> Iterator[str]:
-        yield str(sum(numbers) * (1 + twice))
+    def add(*numbers: int, factor: int = 1) -> Iterator[str]:
+        yield str(sum(numbers) * factor)
 
     def wait(time: Milliseconds) -> Iterator[str]:
         yield f"{time} ms"
@@ -34,12 +34,12 @@ def counting() -> Commands:
 
 
 def test_answers_are_replaced_and_everything_else_is_kept() -> None:
-    text = f"{OPENING}\n\nadd 1 2 twice=yes\n----\n7\n8\n\n# A pause.\nwait 2s\n----\n"
+    text = f"{OPENING}\n\nadd 1 2 factor=2\n----\n7\n8\n\n# A pause.\nwait 2s\n----\n"
 
     played = Story.parse("a.txt", text).play(counting())
 
     assert played == (
-        f"{OPENING}\n\nadd 1 2 twice=yes\n----\n6\n\n# A pause.\nwait 2s\n----\n2000 ms\n"
+        f"{OPENING}\n\nadd 1 2 factor=2\n----\n6\n\n# A pause.\nwait 2s\n----\n2000 ms\n"
     )
 
 
