@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from brokers.release import VERSION
 from brokers.supervisor.options import Options
 from tests.answers.asking import PATIENCE_S, Answer, Ask, Door
 from tests.answers.masking import Masks
@@ -79,7 +80,7 @@ class AnswersHome:
         hosts = {f"{name} host": url.partition("//")[2] for name, url in addresses.items()}
         names = {"broker": self.cluster.bootstrap, "cluster": self.cluster_id}
         broker_port = {"broker port": self.cluster.bootstrap.rpartition(":")[2]}
-        folder = {"home": str(self.cluster.folder)}
+        folder = {"home": str(self.cluster.folder), "release": VERSION}
         return Masks({**addresses, **hosts, **names, **broker_port, **folder, **self.tokens})
 
     def signed_in(self, name: str) -> dict[str, str]:
