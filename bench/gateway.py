@@ -19,12 +19,14 @@ from confluent_kafka import Producer
 
 from bench import gateway_console, gateway_ws
 from bench.broker_targets import ROOT, Target, own_broker
-from bench.gateway_child import CLUSTER
 from bench.measure import Cell, Table
 from bench.processes import Process
 
 TOPIC: Final = "bench-gateway"
 STREAMED: Final = 30_000
+# The child gets it by its command: to import the child is to import the web project, which must be
+# told its home first.
+CLUSTER: Final = "bench"
 CARRIED: Final = 100
 REQUESTS: Final = 400
 CONNECTIONS: Final = 8
@@ -64,7 +66,7 @@ def run(**_options: str | int) -> Iterator[Table]:
 @contextmanager
 def worker(broker: Target) -> Iterator[tuple[int, Process]]:
     """Start a worker of the gateway; yield its port and its process."""
-    command = [sys.executable, "-m", "bench.gateway_child", broker.bootstrap]
+    command = [sys.executable, "-m", "bench.gateway_child", broker.bootstrap, CLUSTER]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None

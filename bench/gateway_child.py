@@ -28,7 +28,6 @@ from gateway.server import FRAME_BYTES, listening
 from gateway.ws.consumers import Endpoint
 from gateway.ws.endpoint import Sockets, services_of
 
-CLUSTER: Final = "bench"
 KNOWN_SECONDS: Final = 2.0
 CALLER: Final = Caller(kind=CallerKind.USER, name="bench", rights=Rights([Grant(role=Role.ADMIN)]))
 
@@ -60,10 +59,11 @@ class Free(Room):
 def main() -> None:
     # All that a worker without databases asks of the project.
     settings.configure(TRUSTED_PROXIES=())
-    place = Place(name="bench", home=Path(), sockets=Path(), bootstrap=sys.argv[1])
+    bootstrap, cluster = sys.argv[1:]
+    place = Place(name="bench", home=Path(), sockets=Path(), bootstrap=bootstrap)
     worker = Worker(place)
     callers = Anybody()
-    worker.__dict__ |= {"callers": callers, "cluster_id": CLUSTER}
+    worker.__dict__ |= {"callers": callers, "cluster_id": cluster}
     # Without the router of Channels: a worker has loaded Django's URLs, and this process would load
     # them, 10 MB, for the router alone.
     sockets = Endpoint.as_asgi(sockets=cache(lambda: Sockets(services_of(worker))))
@@ -72,7 +72,7 @@ def main() -> None:
         bound(rows, worker, {Room: Free(worker)}),
         callers=callers,
         traffic=worker.traffic,
-        cluster_id=lambda: CLUSTER,
+        cluster_id=lambda: cluster,
     )
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:

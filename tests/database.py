@@ -8,6 +8,7 @@ import atexit
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ FILES = {"default": "web.db", "cluster": "cluster.db", "connect": "connect.db"}
 @cache
 def project_home() -> Path:
     """Set up Django, once per process, with a home that the process owns; return it."""
+    assert "gateway.home" not in sys.modules, "it was imported before it could know this home"
     home = Path(tempfile.mkdtemp(prefix="samsa-django-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     # What an agent would have written.

@@ -28,7 +28,7 @@ class AsyncConnection:
     async def open(cls, address: Address) -> Self:
         try:
             return cls(address, *await open_streams(address, limit=READ_BYTES))
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise NoResponse(reason(error)) from error
 
     def begin(

@@ -64,7 +64,7 @@ class Connection:
         if self._socket is None:
             try:
                 self._socket = open_socket(self.address, self._wait_seconds)
-            except OSError as error:
+            except (OSError, UnicodeError) as error:
                 raise NoResponse(reason(error)) from error
             self._protocol = ClientProtocol(self.address.authority)
 

@@ -88,6 +88,7 @@ def _answer(
         text="" if is_reset else text,
         changes=tuple(changes[:MAX_CHANGES]),
         count=len(changes),
+        stored=adapter.digest_of(stored),
     )
     return show_plan(request, adapter.KIND, plan)
 

@@ -58,14 +58,18 @@ def show_plan(
     number: int = 1,
     wrong: str = "",
     status: int = 200,
+    sealed: str = "",
 ) -> HttpResponse:
-    """Show a plan before it is applied, with a button for users who have the rights."""
+    """Show a plan before it is applied, with a button for users who have the rights.
+
+    A plan that was shown before keeps its seal, and with it the time until which it is valid.
+    """
     author = author_of(request)
     preview = kind.preview(author, plan, number)
     try:
-        sealed = seals.seal(kind.name, plan, holder=author.holder)
+        sealed = sealed or seals.seal(kind.name, plan, holder=author.holder)
     except BadSeal as error:
-        return error_page(BAD_REQUEST, title="The plan is too large", next_step=f"{error}.")
+        return error_page(BAD_REQUEST, title="This plan cannot be sealed", next_step=f"{error}.")
     typed = kind.confirms(plan)
     context = {
         "page": preview.section,
@@ -127,7 +131,7 @@ def preview_again(request: HttpRequest) -> HttpResponse:
 @takes_forms(_overview)
 def apply(request: HttpRequest) -> HttpResponse:
     """Apply the plan that was shown; show one that was kept."""
-    return _answer(request, _applied if request.method == "POST" else show_plan)
+    return _answer(request, _applied if request.method == "POST" else _shown)
 
 
 def _answer(
@@ -150,24 +154,31 @@ def _answered(
     try:
         return answer(request, kind, plan)
     except NotApplied as error:
-        return show_plan(request, kind, plan, wrong=str(error), status=error.status)
+        return show_plan(
+            request, kind, plan, wrong=str(error), status=error.status, sealed=_seal_in(request)
+        )
 
 
 def _opened(request: HttpRequest, kinds: Mapping[str, Kind[Any]]) -> tuple[Kind[Any], Any]:
     """Return the plan of the form's seal, which is of one of these kinds. Raises CannotPlan."""
-    sealed = (typed_in(request) or QueryDict()).get("plan", "")
     types = {name: kind.plan for name, kind in kinds.items()}
+    holder = author_of(request).holder
     try:
-        name, plan = seals.open_seal(sealed, holder=author_of(request).holder, types=types)
+        name, plan = seals.open_seal(_seal_in(request), holder=holder, types=types)
     except BadSeal as error:
         raise CannotPlan("This plan has expired", f"{error}.") from error
     return kinds[name], plan
 
 
+def _seal_in(request: HttpRequest) -> str:
+    return str((typed_in(request) or QueryDict()).get("plan", ""))
+
+
 def _shown(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
     if request.POST.get("form") == "csv":
         return _file(kind.file(plan))
-    return show_plan(request, kind, plan, number=_number(request.POST.get("page", "")))
+    number = _number(request.POST.get("page", ""))
+    return show_plan(request, kind, plan, number=number, sealed=_seal_in(request))
 
 
 def _planned_again(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
@@ -180,7 +191,7 @@ def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
     if reason := kind.denied(author, plan):
         return error_page(FORBIDDEN, title="You may not apply this plan", next_step=reason)
     if not kind.can_apply(plan):
-        return show_plan(request, kind, plan, status=CONFLICT)
+        return show_plan(request, kind, plan, status=CONFLICT, sealed=_seal_in(request))
     if wrong := _mistyped(request, kind, plan):
         raise NotApplied(wrong, status=BAD_REQUEST)
     outcome = kind.apply(author, plan)
@@ -194,8 +205,9 @@ def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
 def _mistyped(request: HttpRequest, kind: Kind[T], plan: T) -> str:
     """Return what is wrong with the typed name; empty if none has to be typed."""
     name = kind.confirms(plan)
-    # A name that cannot be typed is typed as it is shown.
-    if not name or request.POST.get("typed", "").strip() in {name, shown(name)}:
+    typed = request.POST.get("typed", "")
+    # A name that cannot be typed is typed as it is shown; one may begin or end with a space.
+    if not name or {typed, typed.strip()} & {name, shown(name)}:
         return ""
     return f"The typed name is not the name of the {kind.subject}: type {shown(name)}, or cancel."
 
@@ -208,7 +220,7 @@ def _outcome_page(request: HttpRequest, kind: Kind[T], plan: T, outcome: Outcome
         "reading": Reading(state=State.LOADED, data=preview, read_at=preview.made_at),
         "data": preview,
         "outcome": outcome,
-        "sealed": seals.seal(kind.name, plan, holder=author.holder),
+        "sealed": _seal_in(request),
     }
     return render(request, "console/plan_outcome.html", context, status=outcome.status)
 

@@ -1,7 +1,7 @@
 """Adapts plans of topics and configs, which the control plane makes and applies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from django.db import Error
@@ -178,8 +178,8 @@ def _apply(author: Author, plan: MetadataPlan) -> Outcome:
 def _again(author: Author, plan: MetadataPlan) -> MetadataPlan:
     """Plan the same actions on the present cluster, where automatic choices are made again."""
     made = _read(plan)
-    again = plan_of(author, made.cluster_id, _asked(made))
-    return replace(again, use=plan.use)
+    # Who uses the topic was said of the time of the first preview.
+    return plan_of(author, made.cluster_id, _asked(made))
 
 
 def _before(cluster_id: str, actions: Sequence[Action]) -> str:

@@ -1,10 +1,12 @@
 """Adapts plans of the offsets of a stopped source connector, which `connectors` applies."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from connectors import refusals, services
+from connectors import refusals, selectors, services
 from console.forms.connectors import offsets_from
 from console.plans import previews
 from console.plans.kind import Author, Kind
@@ -33,6 +35,8 @@ class OffsetsPlan:
     changes: tuple[tuple[str, str | None, str | None], ...]
     # Of all changes.
     count: int
+    # Of the offsets when the plan was made, so that it is applied to no others, nor twice.
+    stored: str
 
 
 class NoGroups:
@@ -46,6 +50,11 @@ class NoGroups:
 
     def delete(self, group: str, places: Sequence[Any]) -> NoReturn:
         raise AssertionError(group, places)
+
+
+def digest_of(stored: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
+    """Return a digest of the offsets of a source."""
+    return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()
 
 
 def _preview(author: Author, plan: OffsetsPlan, _number: int) -> Preview:
@@ -69,6 +78,7 @@ def _preview(author: Author, plan: OffsetsPlan, _number: int) -> Preview:
                 consequences=(Consequence(sentence=f"Once it is resumed, it reads {follows}."),),
             ),
         ),
+        rests_on=(f"the offsets of {name}, as shown",),
         button="Forget them all" if is_reset else "Change them",
         is_risk=is_reset,
         cancel=here,
@@ -81,6 +91,8 @@ def _denied(author: Author, plan: OffsetsPlan) -> str:
 
 def _apply(author: Author, plan: OffsetsPlan) -> Outcome:
     try:
+        if digest_of(selectors.source_offsets(plan.cluster, plan.name)) != plan.stored:
+            return previews.moved("connector", ["Its offsets are others than when you looked."])
         if plan.text:
             wanted = offsets_from(plan.text)
             services.alter_offsets(author.by, plan.cluster, plan.name, wanted, groups=NoGroups())

@@ -56,7 +56,15 @@ def plan_of(author: Author, asked: str, number: int, verb: Verb) -> OrderPlan:
     """
     around = frame(asked, author.rights)
     cluster_id = around.shown.cluster_id if around.shown is not None else ""
-    if around.shown is None or not may_view(author.rights, cluster_id):
+    if around.shown is None and not around.is_hidden:
+        raise CannotPlan(
+            f"There is no broker {number}",
+            "No cluster is known yet: brokers appear here once they have registered.",
+            status=NOT_FOUND,
+        )
+    # Where the cluster is hidden from the user, the frame shows another one.
+    is_other = bool(asked) and asked != cluster_id
+    if around.shown is None or is_other or not may_view(author.rights, cluster_id):
         reason = author.lacks(Operation.VIEW, asked, ResourceKind.CLUSTER)
         raise CannotPlan("You may not see this broker", reason, status=FORBIDDEN)
     row = next(iter(rows_of(cluster_id, around, only=number)), None)

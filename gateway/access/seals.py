@@ -58,7 +58,7 @@ def open_seal(text: str, *, holder: str, types: Mapping[str, type[Any]]) -> tupl
         )
         return kind, msgspec.msgpack.decode(plan, type=types[kind])
     # An earlier release may have sealed another kind of plan, or one with other fields.
-    except (signing.BadSignature, KeyError, msgspec.MsgspecError) as error:
+    except (signing.BadSignature, KeyError, UnicodeError, msgspec.MsgspecError) as error:
         raise BadSeal(
             f"this is not a plan that was shown here within the last {MAX_AGE_S // 60} minutes: "
             "preview the change again, then apply it"

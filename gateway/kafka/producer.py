@@ -169,6 +169,8 @@ class TopicWriter:
 
     def send(self, record: NewRecord) -> None:
         """Queue a record; wait while the queue is full."""
+        # A failure that has arrived ends the writing before this record is queued.
+        self._producer.poll()
         self._require_success()
         self._producer.require_cluster()
         self._producer.send(self._topic, record, self._note)

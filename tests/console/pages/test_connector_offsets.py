@@ -59,6 +59,17 @@ def test_offsets_are_changed_as_the_preview_says(alice: Client) -> None:
     assert models.SourceOffset.objects.get().offset == {"number": 17}
 
 
+def test_offsets_that_moved_since_the_preview_are_not_changed(alice: Client) -> None:
+    source()
+    preview = send(alice, 17)
+    models.SourceOffset.objects.update(offset={"number": 901})
+
+    answer = applied(alice, preview)
+
+    assert "has changed since you looked" in text_of(answer)
+    assert models.SourceOffset.objects.get().offset == {"number": 901}
+
+
 def test_they_are_at_their_address_without_a_cluster_too(alice: Client) -> None:
     source()
 

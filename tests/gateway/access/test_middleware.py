@@ -75,8 +75,7 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     own = {"/account", "/account/session", "/account/sessions/end"}
     own |= {"/password", "/preferences", "/search"}
     # Ask for a right on each object of the plan that comes back, or on what a chart is about.
-    by_object = {"/plans/apply", "/plans/preview", "/series"}
-    by_object |= {"/group/plans/show", "/group/plans/apply"}
+    by_object = {"/plans/apply", "/plans/preview", "/plans/show", "/series"}
     # Forms about one group, which say themselves what their user may not do.
     by_object |= {"/group/reset", "/group/offsets/delete", "/group/delete"}
     seen = {"/", "/topics", "/topics/orders", "/groups", "/groups/orders", "/group"}
