@@ -34,8 +34,14 @@ def text_of(data: bytes) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotMsgpack(str(error).removeprefix(PREAMBLE)) from None
     _require_small(value)
+
+    def expressed(inner: object) -> dict[str, Any]:
+        if isinstance(inner, datetime) and msgspec.msgpack.encode(inner) not in data:
+            raise NotMsgpack("a timestamp finer than a microsecond, or longer than it has to be")
+        return _expressed(inner)
+
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_expressed)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=expressed)
     except TypeError:
         raise NotMsgpack("a key of a map is a list, a map or bytes") from None
 

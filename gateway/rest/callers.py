@@ -59,17 +59,6 @@ class Callers:
         """Return the caller of a call or socket. Raises ApiError if it is refused or must wait."""
         return await self._of(asked_of(scope, self._trusted))
 
-    async def shown(self, authorization: str, scope: Scope) -> Caller:
-        """Return the caller of a credential sent inside a socket, in the format of the header."""
-        asked = asked_of(scope, self._trusted)
-        return await self._of(
-            Asked(
-                method=asked.method,
-                headers={"authorization": authorization},
-                address=asked.address,
-            )
-        )
-
     async def of_page(self, scope: Scope) -> Caller | None:
         """Return the user whose session the browser of a page has; None if that is unknown.
 

@@ -53,7 +53,6 @@ class Router:
         self._callers = callers
         self._traffic = traffic
         self._cluster_id = cluster_id
-        self.routes: Final = tuple(routes)
         # By the number of segments, so that few patterns are compared.
         self._routes: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
         for route in routes:

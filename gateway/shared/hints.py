@@ -4,9 +4,11 @@ A hint says nothing more, and may be lost.
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from gateway.shared.layer import News, SharedChannelLayer
@@ -14,9 +16,12 @@ from gateway.shared.store import PAUSE_SECONDS, Shared
 
 # The group of those that look at rights, tokens and sessions.
 ACCESS: Final = "access"
-# An unread hint stands for later ones.
+# An unread hint replaces later ones.
 CHANNEL: Final = "hints"
 CAPACITIES: Final = {f"{CHANNEL}.*": 1}
+# How long a change waits for its hint: a resolver of names may hang for longer than any deadline of
+# asyncio, whose loop waits for the resolver's thread.
+WAIT_SECONDS: Final = 0.5
 # A channel is added to its group again before its membership expires.
 RENEWAL_SECONDS: Final = 3_600.0
 
@@ -33,9 +38,15 @@ def layer_of(news: News) -> SharedChannelLayer:
 
 
 def send(group: str, *, url: str, cluster: str) -> None:
-    """Send a hint from a thread without an event loop, such as that of a view or a command."""
-    if url and time.monotonic() >= _Server.asks_again_at:
-        asyncio.run(_send(group, Shared(url, cluster=cluster)))
+    """Send a hint, and wait for that no longer than a moment."""
+    if not url or time.monotonic() < _Server.asks_again_at:
+        return
+    run = partial(_send_alone, group, url, cluster)
+    sending = threading.Thread(target=run, name="hint", daemon=True)
+    sending.start()
+    sending.join(WAIT_SECONDS)
+    if sending.is_alive():
+        _Server.asks_again_at = time.monotonic() + PAUSE_SECONDS
 
 
 async def hints_of(layer: SharedChannelLayer, group: str) -> AsyncIterator[None]:
@@ -53,6 +64,10 @@ async def hints_of(layer: SharedChannelLayer, group: str) -> AsyncIterator[None]
                 yield
     finally:
         await layer.group_discard(group, channel)
+
+
+def _send_alone(group: str, url: str, cluster: str) -> None:
+    asyncio.run(_send(group, Shared(url, cluster=cluster)))
 
 
 async def _send(group: str, shared: Shared) -> None:

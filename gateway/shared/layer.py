@@ -142,7 +142,8 @@ class SharedChannelLayer(BaseChannelLayer):
         self.require_valid_channel_name(channel)
         if not self._is_local(channel):
             raise ValueError(f"{channel} is a channel of another process, which can add it")
-        if sum(map(len, self._groups.values())) >= MAX_MEMBERS:
+        is_new = channel not in self._groups.get(group, {})
+        if is_new and sum(map(len, self._groups.values())) >= MAX_MEMBERS:
             raise ChannelFull(channel)
         self._groups.setdefault(group, {})[channel] = self._monotonic()
 

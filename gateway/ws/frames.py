@@ -251,8 +251,8 @@ class Receipt(FromServer):
 
 
 class Throttle(FromServer):
-    id: str
     ms: int
+    id: str
 
 
 class Assigned(FromServer):

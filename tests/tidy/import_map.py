@@ -231,7 +231,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "gateway.shared": ("", "asyncio"),
     # Hints between processes, as Channels offers them to the code of Django.
     "gateway.shared.layer": ("gateway.shared", "asyncio channels"),
-    "gateway.shared.hints": ("gateway.shared", "asyncio channels"),
+    "gateway.shared.hints": ("gateway.shared", "asyncio threading channels"),
     # The web server's process.
     "gateway.server": ("gateway", "asyncio socket"),
     # The flocks by which writers of a SQLite file take turns; one thread waits for each of them.

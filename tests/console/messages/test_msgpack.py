@@ -55,6 +55,7 @@ def test_every_kind_of_value_has_a_text(data: bytes, text: str) -> None:
         (b"\xa5abc", "truncated"),
         (b"\xa1\xff", "utf-8"),
         (b"\xd4\xff\x01", "timestamp"),
+        (b"\xd7\xff\x1d\x6f\x34\x54\x65\x53\xf1\x00", "finer than a microsecond"),
         (b"\x81\x91\x01\x01", "a key of a map"),
         (b"\xdd\xff\xff\xff\xff\x01", "truncated"),
         (b"\x8f\x01", "truncated"),
