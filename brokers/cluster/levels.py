@@ -16,13 +16,13 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 # The highest level of this code, and the level of code that reports none.
 KNOWN_LEVEL: Final = 2
 FIRST_LEVEL: Final = 1
-# From here on every writer keeps the versions of brokers and configurations, which proposals may
-# expect, and checks these expectations.
+# From this level on, all writers store versions of brokers and configurations, and check those that
+# proposals expect.
 EXPECTS_LEVEL: Final = 2
 # More levels than there will be releases; a row holds any of them.
 MAX_LEVEL: Final = 2**15 - 1
-# How many of those that hold a level back are listed.
-NAMED: Final = 3
+# How many members a refusal names.
+MAX_LISTED: Final = 3
 
 RECORD_LEVELS: Final[Mapping[type[Record], int]] = {
     changes.BrokerChanged: 1,
@@ -56,8 +56,8 @@ class LevelTooLow(KafkaError):
     def held_back_by(self, names: Iterable[str]) -> KafkaError:
         """Return the same refusal with the names of those that hold the level back."""
         listed = list(names)
-        more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-        who = f" ({', '.join(listed[:NAMED])}{more})" if listed else ""
+        more = f" and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+        who = f" ({', '.join(listed[:MAX_LISTED])}{more})" if listed else ""
         return KafkaError(self.code, f"{self.message}{who}")
 
 

@@ -73,7 +73,7 @@ class Swaps:
         if old is None:
             drop_leftovers(self._handles.files, self._folder)
             return None
-        # A start takes a swap above any .cleaned for one that has not replaced anything yet.
+        # On restart, recovery treats a `.swap` above a `.cleaned` file as not yet applied.
         drop_leftovers(self._handles.files, self._folder, below=group.base)
         new = Segment(self._handles, self._folder, group.base, marker=names.CLEANED)
         new.size, new.max_timestamp = group.size, group.max_timestamp

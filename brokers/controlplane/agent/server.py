@@ -33,7 +33,8 @@ PING_EVERY_S: Final = 1.0
 # Calls of one broker in progress: as many as a broker leaves open. Further ones are answered with
 # "later", so that the agent keeps reading the link, with its answers to pings.
 MAX_CALLS: Final = 64
-# And at most this many bytes of them, or one call: decoded, a frame can take thirty times its size.
+# The bytes of unanswered calls, unless a single call is larger: decoded, a frame can take thirty
+# times its size.
 MAX_CALL_BYTES: Final = 4 * 2**20
 # Of an error of the database; some repeat the statement.
 MAX_REASON_CHARS: Final = 500

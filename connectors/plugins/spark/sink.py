@@ -248,7 +248,7 @@ class SparkSinkTask(JobTask):
 
     def _require_whole(self, batch: Batch, files: Sequence[WrittenFile]) -> None:
         """Have the batch written again if a file has another size than was written."""
-        if not tables.take_back_damaged(files, self._file.staging, self._table.files):
+        if not tables.revert_if_damaged(files, self._file.staging, self._table.files):
             return
         self._progress.keep(replace(self._state, batch=replace(batch, files=None)))
         raise RetriableError(

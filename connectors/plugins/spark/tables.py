@@ -148,8 +148,8 @@ def sync_staged(files: Iterable[WrittenFile], staging: Path) -> None:
         raise RetriableError(f"{staging} cannot be made durable: {error.strerror}") from error
 
 
-def take_back_damaged(files: Sequence[WrittenFile], staging: Path, table: Path) -> bool:
-    """Return whether a file has another size than was written; if so, take all out of the table.
+def revert_if_damaged(files: Sequence[WrittenFile], staging: Path, table: Path) -> bool:
+    """Move the batch back to staging if a file's size differs; return whether it did.
 
     A power cut may have emptied files that were not durable. No table has added such a batch, since
     that needs all files in their places. Spark may distribute the rows over other file names next
