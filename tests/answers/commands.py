@@ -96,6 +96,9 @@ def commands(command: click.Command, name: str) -> Iterator[str]:
     yield f"{' '.join(usage.split())}{'' if has_example else ' (no example)'}"
     for parameter in command.get_params(context):
         info = parameter.to_info_dict()
+        if "--help" in info["opts"]:
+            # Every command has it, and keeps the names of the first context that asked for it.
+            continue
         names = "/".join([*info["opts"], *info["secondary_opts"]])
         facts = {
             key: info[key]

@@ -256,5 +256,4 @@ SESSIONS: Final[Mapping[str, tuple[str, Sequence[tuple[Any, ...]]]]] = {
     "no token at first": ("nobody", (({"type": "ping"}, END),)),
     "a wrong token in a frame": ("nobody", (({"type": "auth", "token": "none"}, END),)),
     "a binary message": ("admin", ((None, "ready"), (b"{}", END))),
-    "a message that is too large": ("admin", ((None, "ready"), ("x" * 3_000_000, END))),
 }
