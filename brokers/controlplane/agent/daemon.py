@@ -15,7 +15,7 @@ from django.db import InterfaceError, InternalError, OperationalError, connectio
 from brokers import beats
 from brokers.clock import Clock, SystemClock
 from brokers.cluster import levels
-from brokers.cluster.levels import NAMED
+from brokers.cluster.levels import MAX_LISTED
 from brokers.controlplane import selectors, services
 from brokers.controlplane.agent import home, keys
 from brokers.controlplane.agent.files import Files
@@ -154,7 +154,9 @@ def _begin(agent_id: str, now_ms: int) -> tuple[str, str]:
         keys.write_key_files(cluster.cluster_id, now_ms)
         founder_id, founder_host = selectors.founder(cluster_id=cluster.cluster_id)
         if held_back_by := selectors.held_back_by(cluster_id=cluster.cluster_id):
-            log.info("metadata.level_held_back", known=levels.KNOWN_LEVEL, by=held_back_by[:NAMED])
+            log.info(
+                "metadata.level_held_back", known=levels.KNOWN_LEVEL, by=held_back_by[:MAX_LISTED]
+            )
     finally:
         # The connection of this thread; the store has its own.
         connections.close_all()

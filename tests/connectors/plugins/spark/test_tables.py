@@ -38,7 +38,7 @@ def test_a_file_in_its_place_stays_whatever_is_left_in_the_staging(tmp_path: Pat
     put(staging / FILE.staged, b"")
     put(table / FILE.path, b"rows")
 
-    assert not tables.take_back_damaged([FILE], staging, table)
+    assert not tables.revert_if_damaged([FILE], staging, table)
     tables.move([FILE], staging, table)
 
     assert (table / FILE.path).read_bytes() == b"rows"
