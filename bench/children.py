@@ -1,4 +1,4 @@
-"""Work that must not share a process with whoever measures: a module started by its name.
+"""Runs work in a process other than the one that measures: a module started by its name.
 
 Such a module takes a job as JSON on its standard input and prints what it saw.
 """

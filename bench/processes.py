@@ -1,4 +1,4 @@
-"""What the kernel tells of a process from outside: CPU, memory, descriptors, threads, children.
+"""Reads what the kernel knows of a process: CPU, memory, descriptors, threads, children.
 
 Knows Linux's /proc and nothing of what the processes are.
 """

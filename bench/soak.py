@@ -1,4 +1,4 @@
-"""A cluster that nobody uses: what three brokers, agent, web server and supervisor cost together.
+"""Measures an idle cluster: what three brokers, agent, web server and supervisor cost together.
 
 CPU is of all processes that descend from the supervisor, as a share of one core; memory and
 descriptors are told beside it, since what leaks at rest leaks always.

@@ -8,8 +8,9 @@ from typing import Final
 
 from gateway.access.turns import Turns
 from gateway.kafka.connection import Connection
-from gateway.kafka.consumer import Reader
 from gateway.kafka.producer import TopicWriter
+from gateway.kafka.readers.admission import Admission
+from gateway.kafka.readers.ranges import KafkaSource
 from gateway.kafka.values import Delivered, NewRecord, Record, Span
 
 # Healthy brokers answer within milliseconds, an election takes a few seconds; no user waits for a
@@ -37,13 +38,16 @@ def write(bootstrap: str, topic: str, record: NewRecord) -> Delivered:
     return delivered[0]
 
 
-def record_at(bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
+def record_at(
+    admission: Admission, bootstrap: str, topic: str, partition: int, offset: int
+) -> Record | None:
     """Return the record of an offset; None if there is none, or none arrived in time."""
     connection = _connection(bootstrap, READ_S)
     deadline = connection.deadline()
     span = Span(partition=partition, start=offset, end=offset + 1)
-    with TURNS.turn(), Reader(connection, topic, [span], stops_at_end=True) as reader:
-        for batch in reader.batches():
+    source = KafkaSource(admission, connection, topic)
+    with TURNS.turn(), source.reading([span]) as records:
+        for batch in records.batches():
             if batch:
                 return batch[0]
             if deadline.is_over():

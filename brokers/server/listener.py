@@ -116,8 +116,8 @@ class Listener:
         self._sweep = Sweep(
             self.loop,
             self.clients,
-            idle_seconds=limits.idle_seconds,
-            frame_seconds=limits.frame_seconds,
+            idle_seconds=lambda: self.limits.idle_seconds,
+            frame_seconds=lambda: self.limits.frame_seconds,
             now=self.now,
         )
         self._reopening: asyncio.Handle | None = None

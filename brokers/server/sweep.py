@@ -21,19 +21,20 @@ class Sweep:
         loop: asyncio.AbstractEventLoop,
         clients: Collection[Client],
         *,
-        idle_seconds: float,
-        frame_seconds: float,
+        idle_seconds: Callable[[], float],
+        frame_seconds: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
         self._loop = loop
         self._clients = clients
+        # Asked at each check, since configs may change them while the broker runs.
         self._idle_seconds = idle_seconds
         self._frame_seconds = frame_seconds
         self._now = now
         self._next: asyncio.Handle | None = None
 
     def start(self) -> None:
-        seconds = min(SWEEP_SECONDS, self._idle_seconds / 4, self._frame_seconds / 4)
+        seconds = min(SWEEP_SECONDS, self._idle_seconds() / 4, self._frame_seconds() / 4)
         self._next = self._loop.call_later(seconds, self._check_all)
 
     def stop(self) -> None:
@@ -64,13 +65,13 @@ class Sweep:
             client.frame_mark = client.requests
             client.frame_since = now
         elif is_abandoned(client, now):
-            seconds = f"{ABANDONED_SECONDS:g} s"
-            client.close(SLOW, detail=f"nothing of a large request came for {seconds}")
+            waited = f"{ABANDONED_SECONDS:g} s"
+            client.close(SLOW, detail=f"nothing of a large request came for {waited}")
             return
-        elif now - client.frame_since > self._frame_seconds:
-            client.close(SLOW, detail=f"a request took more than {self._frame_seconds:g} s")
+        elif now - client.frame_since > (seconds := self._frame_seconds()):
+            client.close(SLOW, detail=f"a request took more than {seconds:g} s")
             return
         # A client that waits for a response is not idle, unless it does not read its responses.
         is_waiting = client.machine.waiting and not client.output.size
-        if now - client.last_active > self._idle_seconds and not is_waiting:
+        if now - client.last_active > self._idle_seconds() and not is_waiting:
             client.close(IDLE, detail=None)

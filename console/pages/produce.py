@@ -14,6 +14,7 @@ from console import producing
 from console.forms.records import MAX_HEADERS, RecordForm, form_of
 from console.forms.typed_bytes import KINDS
 from console.kept_forms import keeps_form, typed_in
+from console.pages.plans import author_of
 from console.queries import produce as query
 from console.queries.frame import frame
 from console.queries.reading import Reading
@@ -57,7 +58,7 @@ def produce(request: HttpRequest, name: str) -> HttpResponse:
         return _shown(request, reading, RecordForm(), status=REFUSED)
     typed = typed_in(request)
     if typed is None:
-        begun = query.beginning(page, request.GET.get("again", ""))
+        begun = query.beginning(page, request.GET.get("again", ""), author_of(request).by.caller)
         return _shown(request, reading, begun.form, problem=begun.problem)
     form = form_of(typed, partitions=page.topic.partitions, max_bytes=page.max_bytes)
     if request.method != "POST":

@@ -13,16 +13,23 @@ from console.forms.records import RecordForm, again
 from console.queries.frame import Frame, frame
 from console.queries.reading import Reading, last_good
 from console.queries.topic_messages import bootstrap_of
+from gateway.access.callers import Caller
 from gateway.access.grants import ALLOWED, Decision, Resource, Rights, decide
 from gateway.access.operations import Kind, Operation
+from gateway.access.record_reader import RecordReader
 from gateway.access.turns import TooBusy
 from gateway.kafka.errors import KafkaFailure
+from gateway.kafka.readers.admission import admit
 from gateway.kafka.values import Record
 
 # A partition and an offset, as rows of the messages page identify a record.
 PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,19})", re.ASCII)
 # The largest text that is practical in a form field.
 MAX_TYPED: Final = 256 * 1024
+
+
+class NotAdmitted(Exception):
+    """The user may not read the records of the topic; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,19 +106,24 @@ def _topic_named(cluster_id: str, name: str) -> KnownTopic | None:
     return KnownTopic(partitions=len(found.partitions), configs=configs)
 
 
-def beginning(page: ProducePage, place: str) -> Beginning:
+def beginning(page: ProducePage, place: str, caller: Caller) -> Beginning:
     """Return a form filled with the record of a place; an empty one without a place."""
     if not place:
         return Beginning()
     found = PLACE.fullmatch(place)
     if found is None:
         return Beginning(problem=f"{place[:60]!r} names no record: open one, and choose it there.")
-    if not page.read.is_allowed:
-        return Beginning(problem=page.read.reason)
+    assert page.frame.shown is not None, "a page without a cluster has no form"
+    cluster_id = page.frame.shown.cluster_id
+    reader = RecordReader(caller=caller, cluster_id=cluster_id, error=NotAdmitted)
+    try:
+        admission = admit(reader, [page.name])
+    except NotAdmitted as refusal:
+        return Beginning(problem=str(refusal))
     partition, offset = int(found[1]), int(found[2])
     where = f"Offset {offset} of partition {partition}"
     try:
-        record = producing.record_at(page.bootstrap, page.name, partition, offset)
+        record = producing.record_at(admission, page.bootstrap, page.name, partition, offset)
     except TooBusy as busy:
         return Beginning(problem=f"{where} was not read: {busy}. Try again.")
     except KafkaFailure as failure:

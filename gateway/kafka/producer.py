@@ -76,8 +76,13 @@ class Producer:
 
         The calls of `done` come from within later calls of this producer.
         """
+        self.poll()
+        self.queue(topic, record, done)
+
+    def queue(self, topic: str, record: NewRecord, done: Done) -> None:
+        """Queue a record as `send` does, for a caller that has just polled."""
         report = partial(self._delivered, topic, done)
-        self._client.poll(0)
+        # A clock is read for a full queue only, and not for each record.
         if self.offer(topic, record, report):
             return
         limit = time.monotonic() + self._timeout_s
@@ -173,7 +178,7 @@ class TopicWriter:
         self._producer.poll()
         self._require_success()
         self._producer.require_cluster()
-        self._producer.send(self._topic, record, self._note)
+        self._producer.queue(self._topic, record, self._note)
 
     def flush(self) -> None:
         """Wait until every record is acknowledged."""

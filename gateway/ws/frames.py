@@ -202,7 +202,7 @@ class PlaceTold(Part):
 
 
 class BegunAt(PlaceTold, omit_defaults=True):
-    """A partition and where it begins, which a group does not tell."""
+    """A partition and where it begins, which a group does not report."""
 
     offset: int | None = None
 
@@ -277,7 +277,7 @@ class Acked(FromServer):
 
 
 class Gap(FromServer):
-    """Offsets from `from` on that nobody gets; reading goes on at `to`."""
+    """Offsets from `from` on that no client gets; the next record is at `to`."""
 
     sid: str
     topic: str

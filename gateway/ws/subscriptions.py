@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from gateway.access.grants import NOTHING, Names
-from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.member import NotAssigned
 from gateway.kafka.readers.values import News
 from gateway.kafka.values import Place
-from gateway.rest.codes import ApiError, Code, from_kafka
+from gateway.rest.codes import ApiError, Code, internal, known
 from gateway.rest.records.question import Format
 from gateway.ws import frames
 from gateway.ws.actions import Action, Drop, Feed, LetGo, Open, Say
@@ -241,10 +240,6 @@ class Subscriptions:
 
 def api_error(failed: Exception) -> ApiError:
     """Return a failure as its client sees it."""
-    if isinstance(failed, ApiError):
-        return failed
-    if isinstance(failed, KafkaFailure):
-        return from_kafka(failed)
     if isinstance(failed, NotAssigned):
         return ApiError(Code.NO_PARTITION, f"{failed} was given to another member meanwhile")
-    return ApiError(Code.INTERNAL, "the gateway failed; its log says how, `./samsa logs` too")
+    return known(failed) or internal()

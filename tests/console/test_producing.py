@@ -12,10 +12,16 @@ from gateway.access.turns import TooBusy, Turns
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
 from gateway.kafka.errors import KafkaFailure
-from gateway.kafka.values import NewRecord, NewTopic
+from gateway.kafka.readers.admission import admit
+from gateway.kafka.values import NewRecord, NewTopic, Record
+from tests.fakes.readers import FakeReader
 from tests.interop.homes import shared_bootstrap
 
 RECORD = NewRecord(key=b"k\0", value=None, headers=(("h", b""), ("n", None)), timestamp_ms=7)
+
+
+def read(bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
+    return record_at(admit(FakeReader(), [topic]), bootstrap, topic, partition, offset)
 
 
 @pytest.mark.slow
@@ -28,7 +34,7 @@ def test_a_record_is_where_the_answer_says(unique: Callable[[str], str]) -> None
 
     first = producing.write(bootstrap, topic, RECORD)
     second = producing.write(bootstrap, topic, RECORD)
-    found = record_at(bootstrap, topic, second.partition, second.offset)
+    found = read(bootstrap, topic, second.partition, second.offset)
 
     assert (second.partition, second.offset) == (first.partition, first.offset + 1)
     assert found is not None
@@ -37,7 +43,7 @@ def test_a_record_is_where_the_answer_says(unique: Callable[[str], str]) -> None
     with pytest.raises(KafkaFailure, match="MESSAGE_TOO_LARGE"):
         producing.write(bootstrap, topic, NewRecord(value=b"x" * 6000))
     with pytest.raises(KafkaFailure, match="OFFSET_OUT_OF_RANGE"):
-        record_at(bootstrap, topic, second.partition, 1000)
+        read(bootstrap, topic, second.partition, 1000)
 
 
 @pytest.mark.slow
@@ -52,7 +58,7 @@ def test_brokers_that_say_nothing_hold_a_request_for_a_bounded_time(
 
         with pytest.raises(KafkaFailure):
             producing.write(address, "orders", RECORD)
-        assert record_at(address, "orders", 0, 0) is None
+        assert read(address, "orders", 0, 0) is None
 
     assert time.monotonic() - begun < 10
 
@@ -64,4 +70,4 @@ def test_who_finds_all_places_taken_is_sent_away(monkeypatch: pytest.MonkeyPatch
     with one.turn(), pytest.raises(TooBusy):
         producing.write("127.0.0.1:1", "orders", RECORD)
     with one.turn(), pytest.raises(TooBusy):
-        record_at("127.0.0.1:1", "orders", 0, 0)
+        read("127.0.0.1:1", "orders", 0, 0)

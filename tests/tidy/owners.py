@@ -71,6 +71,15 @@ JOBS = (
         calls=frozenset({"Admission", "gateway.kafka.readers.admission.Admission"}),
     ),
     Job(
+        does="read spans of records for callers that were admitted",
+        owner="gateway.kafka.readers.ranges",
+        calls=frozenset({"gateway.kafka.consumer.Reader"}),
+        except_in=(
+            ("cli.consume", "read as the user of a shell, whom the brokers admit"),
+            ("connectors.runtime.cluster_wire", "read as a connector, whose author was checked"),
+        ),
+    ),
+    Job(
         does="budget the guesses of unknown callers",
         owner="gateway.rest.callers",
         calls=frozenset({"gateway.rest.strangers.Strangers"}),

@@ -54,7 +54,7 @@ class Admission:
 
     @property
     def readable(self) -> Readable:
-        """Return the readable topics at present; rights may change while a read goes on."""
+        """Return the readable topics at present; rights may change during a read."""
         return self._reader.readable
 
     def require(self, topics: Iterable[str]) -> None:

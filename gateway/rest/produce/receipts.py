@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.kafka.errors import KafkaFailure
 from gateway.kafka.values import Delivered
-from gateway.rest.codes import ApiError, from_kafka
+from gateway.rest.codes import ApiError, known
 from gateway.rest.produce.drafts import Draft
 from gateway.rest.produce.formats import Format, time_text
 
@@ -54,7 +53,6 @@ def in_stream(error: ApiError) -> dict[str, object]:
 
 def api_error(failed: Exception) -> ApiError:
     """Return the failure of a record as an error of the interface."""
-    if isinstance(failed, ApiError):
-        return failed
-    assert isinstance(failed, KafkaFailure)
-    return from_kafka(failed)
+    error = known(failed)
+    assert error is not None, "a record fails by what calls raise on purpose"
+    return error

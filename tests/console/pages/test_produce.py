@@ -12,6 +12,7 @@ from console import producing
 from gateway.access.operations import Kind, Operation
 from gateway.access.turns import TooBusy
 from gateway.kafka.errors import failure
+from gateway.kafka.readers.admission import Admission
 from gateway.kafka.values import Delivered, NewRecord, Record
 from tests.builders import users
 from tests.console import cluster_rows
@@ -188,7 +189,9 @@ def test_a_record_goes_to_no_other_cluster_than_the_one_that_was_named(
 def test_a_record_is_written_again_from_its_place(
     olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def record_at(_bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
+    def record_at(
+        _admission: Admission, _bootstrap: str, topic: str, partition: int, offset: int
+    ) -> Record | None:
         headers = (("h\"'", b"<i>"),)
         return Record(
             topic=topic, partition=partition, offset=offset, key=None, value=b"<b>", headers=headers
@@ -219,7 +222,9 @@ def test_a_record_that_cannot_be_had_is_said_and_the_form_is_there(
     found: bytes | Exception | None,
     words: str,
 ) -> None:
-    def record_at(_bootstrap: str, topic: str, partition: int, offset: int) -> Record | None:
+    def record_at(
+        _admission: Admission, _bootstrap: str, topic: str, partition: int, offset: int
+    ) -> Record | None:
         if isinstance(found, Exception):
             raise found
         if found is None:

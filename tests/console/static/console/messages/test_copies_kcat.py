@@ -9,8 +9,10 @@ import pytest
 from console.producing import record_at
 from gateway.kafka.admin import Admin
 from gateway.kafka.connection import Connection
+from gateway.kafka.readers.admission import admit
 from gateway.kafka.values import Header, NewTopic
 from tests.extras import requires
+from tests.fakes.readers import FakeReader
 from tests.interop.homes import shared_bootstrap
 from tests.node import evaluated
 
@@ -45,8 +47,9 @@ def test_kcat_writes_each_record_as_it_was(unique: Callable[[str], str]) -> None
     for command in commands:
         subprocess.run(["bash", "-c", command], check=True, capture_output=True, timeout=30)
 
+    admission = admit(FakeReader(), [topic])
     for offset, wanted in enumerate(RECORDS):
-        found = record_at(bootstrap, topic, 0, offset)
+        found = record_at(admission, bootstrap, topic, 0, offset)
         assert found is not None
         assert (found.key, found.value, found.headers) == wanted, commands[offset]
 
