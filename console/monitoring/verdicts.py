@@ -21,9 +21,10 @@ SILENCE_FACTOR: Final = 2
 # How long a lag has to grow before it is falling behind, and how long a lag is watched before it
 # counts as one that does not grow.
 TREND_MS: Final = 300_000
-# `history` compares minima of a minute and a half, so a rise began about a minute before it was
-# seen to begin. A burst may last as long as the shorter time; then it is not known what it is.
-RISE_MS: Final = 240_000
+# `history` compares minima of a minute and a half, so a rise began 45 to 90 s before it was seen to
+# begin: with these, the verdict comes before TREND_MS are over. A burst may last as long as the
+# shorter time; then it is not known what it is.
+RISE_MS: Final = 200_000
 BURST_MS: Final = 90_000
 # Rebalances count for this long.
 REBALANCED_MS: Final = 300_000

@@ -68,6 +68,20 @@ def test_lag_that_grows_for_minutes_is_falling_behind_whatever_its_dips(
     assert told(script[: 120 // 5]) is not Verdict.FALLING_BEHIND
 
 
+@pytest.mark.parametrize("begins_s", range(300, 345, 5))
+def test_a_rise_is_falling_behind_before_five_minutes_have_passed(begins_s: int) -> None:
+    """Wherever in a window of the history it begins, with commits in batches of 20 s."""
+    script: Script = []
+    for s in every(5, begins_s + 300):
+        read = s * 8 - max(0, s - begins_s) * 3 if s % 20 == 0 else None
+        script.append((s, read, s * 8))
+
+    assert told([look for look in script if look[0] <= begins_s + 180]) is not (
+        Verdict.FALLING_BEHIND
+    )
+    assert told(script) is Verdict.FALLING_BEHIND
+
+
 def test_slow_drift_is_falling_behind_after_some_time() -> None:
     script: Script = [(s, s * 98 + 37 * (s % 7), 1000 + s * 100) for s in every(5, 1800)]
 
