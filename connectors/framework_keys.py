@@ -13,7 +13,6 @@ from connectors.sdk import checks
 from connectors.sdk.configs import (
     REQUIRED,
     Check,
-    Definition,
     Importance,
     Key,
     Kind,
@@ -453,11 +452,6 @@ OVERRIDES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "admin.override.": frozenset(),
     }
 )
-
-
-def definition_of(kind: str) -> Definition:
-    """Return the keys of every source, or of every sink."""
-    return Definition(tuple(placed.key for placed in BY_KIND[kind]))
 
 
 def order_of(kind: str) -> Mapping[str, int]:
