@@ -180,7 +180,7 @@ class Redrive(models.Model):
     state = models.CharField(
         max_length=STATE_CHARS, choices=RunState.choices, db_default=RunState.RUNNING
     )
-    plan = models.JSONField()  # connectors.redrive_plans
+    plan = models.JSONField()  # redrive_plans.stored
     # The number of letters to send, according to the plan.
     chosen = models.BigIntegerField()
     # The next offset by partition, and the end of the retry topic at that time.

@@ -1,15 +1,16 @@
 """The plan of a run that sends dead letters again, as shown, stored and sealed.
 
-Pure. Spans end where the topic ended at the time of the plan, so later letters are not sent.
+Pure. Spans end where the topic ended at the time of the plan, so later letters are not sent. Rows
+of runs outlast releases: fields are added with a default, never renamed.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from connectors.runtime.letters import Addressee, Choice, Destination, Unsent
-from connectors.runtime.task_settings import Reading
-from gateway.kafka.values import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,71 +73,11 @@ class RedrivePlan:
         return {span.partition: span.start for span in self.choice.spans}
 
 
-def plain(plan: RedrivePlan) -> dict[str, Any]:
-    """Return a plan as JSON."""
-    reading = plan.to.reading
-    return {
-        "id": plan.id,
-        "cluster": plan.cluster,
-        "name": plan.name,
-        "generation": plan.generation,
-        "dead_topic": plan.dead_topic,
-        "destination": plan.destination.value,
-        "spans": [[span.partition, span.start, span.end] for span in plan.choice.spans],
-        "picked": sorted([list(place) for place in plan.choice.picked]),
-        "exception": plan.choice.exception,
-        "stage": plan.choice.stage,
-        "cause": plan.choice.cause,
-        "cause_text": plan.cause_text,
-        "caution": plan.caution,
-        "topics": None if reading is None else list(reading.topics),
-        "pattern": "" if reading is None else reading.pattern,
-        "has_unnamed": plan.to.has_unnamed,
-        "topic_ids": dict(plan.topic_ids),
-        "chosen": plan.chosen,
-        "chosen_bytes": plan.chosen_bytes,
-        "looked": plan.looked,
-        "uncounted": plan.uncounted,
-        "targets": dict(plan.targets),
-        "unsent": {reason.name: count for reason, count in plan.unsent.items()},
-        "groups": [[group.name, group.lag, group.members] for group in plan.groups],
-        "hidden_groups": plan.hidden_groups,
-    }
+def stored(plan: RedrivePlan) -> Any:
+    """Return a plan as JSON, for the row of its run; its keys are those of a seal."""
+    return msgspec.to_builtins(plan, str_keys=True, order="deterministic")
 
 
-def plan_of(told: Mapping[str, Any]) -> RedrivePlan:
-    """Parse the output of `plain`."""
-    topics = told["topics"]
-    reading = None if topics is None else Reading(topics=tuple(topics), pattern=told["pattern"])
-    return RedrivePlan(
-        id=told["id"],
-        cluster=told["cluster"],
-        name=told["name"],
-        generation=told["generation"],
-        dead_topic=told["dead_topic"],
-        destination=Destination(told["destination"]),
-        choice=Choice(
-            spans=tuple(
-                Span(partition=partition, start=start, end=end)
-                for partition, start, end in told["spans"]
-            ),
-            picked=frozenset((partition, offset) for partition, offset in told["picked"]),
-            exception=told["exception"],
-            stage=told["stage"],
-            # Runs of a former release have neither of these.
-            cause=told.get("cause", ""),
-        ),
-        to=Addressee(connector=told["name"], reading=reading, has_unnamed=told["has_unnamed"]),
-        topic_ids=told["topic_ids"],
-        chosen=told["chosen"],
-        chosen_bytes=told["chosen_bytes"],
-        looked=told["looked"],
-        uncounted=told.get("uncounted", 0),
-        cause_text=told.get("cause_text", ""),
-        caution=told.get("caution", ""),
-        targets=told["targets"],
-        unsent={Unsent[name]: count for name, count in told["unsent"].items()},
-        groups=tuple(
-            OtherGroup(name=name, lag=lag, members=members) for name, lag, members in told["groups"]
-        ),
-    )
+def plan_in(row: Any) -> RedrivePlan:
+    """Parse the output of `stored`, also of an earlier release that lacks the newer fields."""
+    return msgspec.convert(row, RedrivePlan)

@@ -20,7 +20,7 @@ from connectors.changes import By, Event, tell
 from connectors.database import CONNECT
 from connectors.dead_letters import Cluster, Place
 from connectors.models import RunState
-from connectors.redrive_plans import OtherGroup, RedrivePlan, plain, plan_of
+from connectors.redrive_plans import OtherGroup, RedrivePlan, plan_in, stored
 from connectors.refusals import Conflict, NotFound, Refused, Unfit
 from connectors.runtime import letters
 from connectors.runtime.letters import Choice, Destination, Unsent
@@ -184,7 +184,7 @@ def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
             connector=locked,
             plan_id=plan.id,
             destination=plan.destination.value,
-            plan=plain(plan),
+            plan=stored(plan),
             chosen=plan.chosen,
             positions={str(at): offset for at, offset in plan.begins.items()},
             mark=mark,
@@ -200,7 +200,7 @@ def start(by: By, plan: RedrivePlan, *, wire: Cluster) -> RunInfo:
 def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
     """Stop a run; the batch in flight still arrives."""
     row = _run_row(cluster, name, number)
-    _require(by, plan_of(row.plan), is_sending=False)
+    _require(by, plan_in(row.plan), is_sending=False)
     with transaction.atomic(using=CONNECT):
         locked = models.Redrive.objects.select_for_update().get(pk=row.pk)
         if locked.state == RunState.RUNNING:
@@ -214,7 +214,7 @@ def stop(by: By, cluster: str, name: str, number: int) -> RunInfo:
 def resume(by: By, cluster: str, name: str, number: int) -> RunInfo:
     """Resume a run that was stopped or has failed."""
     row = _run_row(cluster, name, number)
-    _require(by, plan_of(row.plan))
+    _require(by, plan_in(row.plan))
     with transaction.atomic(using=CONNECT):
         models.Connector.objects.select_for_update().get(pk=row.connector_id)
         locked = models.Redrive.objects.select_for_update().get(pk=row.pk)
@@ -448,7 +448,7 @@ def _told(row: models.Redrive, plan: RedrivePlan) -> dict[str, str]:
 
 
 def _info(row: models.Redrive, name: str) -> RunInfo:
-    plan = plan_of(row.plan)
+    plan = plan_in(row.plan)
     return RunInfo(
         id=row.pk,
         name=name,
@@ -460,7 +460,7 @@ def _info(row: models.Redrive, name: str) -> RunInfo:
         to_look=plan.looked + plan.uncounted,
         sent=row.sent,
         sent_bytes=row.sent_bytes,
-        unsent={Unsent[reason]: count for reason, count in row.unsent.items()},
+        unsent={Unsent(reason): count for reason, count in row.unsent.items()},
         reason=row.reason,
         actor=row.actor,
         topics=tuple(sorted(plan.targets)),

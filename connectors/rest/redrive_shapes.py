@@ -180,7 +180,7 @@ def _letter(one: Shown) -> dict[str, Any]:
         "key": _preview(one.key),
         "value": _preview(one.value),
         "headers": [{"name": name, "value": value} for name, value in one.headers],
-        "unsent": None if one.unsent is None else one.unsent.value,
+        "unsent": None if one.unsent is None else one.unsent.words,
     }
 
 
@@ -189,7 +189,7 @@ def _preview(one: Preview) -> dict[str, Any] | None:
 
 
 def _unsent(counts: Mapping[Unsent, int]) -> list[dict[str, Any]]:
-    return [{"reason": reason.value, "letters": count} for reason, count in counts.items()]
+    return [{"reason": reason.words, "letters": count} for reason, count in counts.items()]
 
 
 def _list(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -31,15 +31,32 @@ class Destination(Enum):
 
 
 class Unsent(Enum):
-    """Why a chosen letter is not sent."""
+    """Why a chosen letter is not sent. The values are stored."""
 
-    OTHER = "it belongs to another connector"
-    UNNAMED = "it names no connector: errors.deadletterqueue.context.headers.enable was off"
-    NO_ORIGIN = "it does not name the topic it was read from"
-    UNREAD = "a header name is not UTF-8, so its headers would be lost"
-    NOT_READ = "the connector does not read the topic it was read from"
-    GONE = "its source partition no longer exists"
-    UNPLANNED = "its topic was in none of the letters that the plan had counted"
+    OTHER = "OTHER"
+    UNNAMED = "UNNAMED"
+    NO_ORIGIN = "NO_ORIGIN"
+    UNREAD = "UNREAD"
+    NOT_READ = "NOT_READ"
+    GONE = "GONE"
+    UNPLANNED = "UNPLANNED"
+
+    @property
+    def words(self) -> str:
+        return UNSENT_WORDS[self]
+
+
+UNSENT_WORDS: Final[Mapping[Unsent, str]] = {
+    Unsent.OTHER: "it belongs to another connector",
+    Unsent.UNNAMED: (
+        "it names no connector: errors.deadletterqueue.context.headers.enable was off"
+    ),
+    Unsent.NO_ORIGIN: "it does not name the topic it was read from",
+    Unsent.UNREAD: "a header name is not UTF-8, so its headers would be lost",
+    Unsent.NOT_READ: "the connector does not read the topic it was read from",
+    Unsent.GONE: "its source partition no longer exists",
+    Unsent.UNPLANNED: "its topic was in none of the letters that the plan had counted",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from connectors import database_time
 from connectors.database import CONNECT
 from connectors.models import Redrive as Row
 from connectors.models import RunState
-from connectors.redrive_plans import plan_of
+from connectors.redrive_plans import plan_in
 from connectors.runtime.pools import PLAIN
 from connectors.runtime.ports import Clock, LeaseLost, Verdict
 from connectors.runtime.redrive import Ending, Redrive, Run, RunEnd, Step, Wire
@@ -75,7 +75,7 @@ class RowLedger:
             row.sent += step.sent
             row.sent_bytes += step.sent_bytes
             for reason, count in step.unsent.items():
-                row.unsent[reason.name] = row.unsent.get(reason.name, 0) + count
+                row.unsent[reason.value] = row.unsent.get(reason.value, 0) + count
             row.leased_until = now + LEASE
             row.save()
 
@@ -120,7 +120,7 @@ def take(worker: str, pk: int, ticket: datetime) -> tuple[Run, RowLedger] | None
 
 
 def run_of(row: Row) -> Run:
-    plan = plan_of(row.plan)
+    plan = plan_in(row.plan)
     return Run(
         id=str(row.pk),
         dead_topic=plan.dead_topic,

@@ -86,7 +86,7 @@ def _notices(plan: RedrivePlan) -> Iterator[Notice]:
 
 
 def _step(plan: RedrivePlan, name: str) -> Step:
-    stays = tuple((_letters(count), reason.value) for reason, count in plan.unsent.items())
+    stays = tuple((_letters(count), reason.words) for reason, count in plan.unsent.items())
     return Step(
         facts=tuple(_facts(plan)),
         lists=(Listing(title="What stays", items=stays),) if stays else (),

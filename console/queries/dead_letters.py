@@ -99,7 +99,7 @@ def runs_of(cluster_id: str, name: str) -> tuple[RunRow, ...]:
         RunRow(
             run=one,
             mark=RUN_MARKS[one.state],
-            unsent=tuple((reason.value, count) for reason, count in one.unsent.items()),
+            unsent=tuple((reason.words, count) for reason, count in one.unsent.items()),
         )
         for one in redrives.runs(cluster_id, name)
     )

@@ -166,7 +166,7 @@ def test_run_sends_nothing_to_a_topic_that_its_plan_did_not_show(
 
     assert wire.values("in") == [b"a", b"b", b"c"]
     assert not wire.values("private")
-    assert row().unsent == {Unsent.UNPLANNED.name: 1}
+    assert row().unsent == {Unsent.UNPLANNED.value: 1}
 
 
 def test_letters_of_one_cause_are_sent_and_others_stay(wire: FakeWire) -> None:

@@ -72,7 +72,7 @@ MAY_IMPORT: dict[str, tuple[str, str]] = {
     "brokers.release": ("", ""),
     # Each process of a home beats: from its event loop, or from a thread where it has none.
     "brokers.beats": ("", "asyncio threading"),
-    # The one file by which an agent tells every other process of its home how it is.
+    # The two files by which an agent shows every other process of its home how it is.
     "brokers.agent_status": ("", ""),
     "brokers.protocol": ("", ""),
     # Long work divided into slices, between which an event loop serves others.
@@ -393,6 +393,7 @@ DOORS: dict[str, frozenset[str]] = {
     "msgspec": frozenset(
         {
             "brokers.cluster.link",
+            "connectors.redrive_plans",
             "console.messages.msgpack",
             "gateway.access.seals",
             "gateway.rest.produce",
