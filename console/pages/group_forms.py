@@ -158,7 +158,8 @@ def _previewed(
     except NoPlan as error:
         return failed(status=400, unplanned=str(error))
     except (TooBusy, KafkaFailure) as error:
-        return failed(status=status_of(error), unplanned=sentence_of(error), is_failure=True)
+        unplanned = sentence_of(error, faster=groups.FASTER)
+        return failed(status=status_of(error), unplanned=unplanned, is_failure=True)
     return show_plan(request, groups.KIND, plan)
 
 

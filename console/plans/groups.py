@@ -47,6 +47,8 @@ PAGE_ROWS: Final = 500
 NAMED_REFUSALS: Final = 100
 # Users would not paste a longer command; a file names the partitions instead.
 MAX_COMMAND_CHARS: Final = 20_000
+# Brokers are asked for the offsets of each partition.
+FASTER: Final = "fewer topics take less time"
 TITLES: Final = {
     GroupChangeKind.RESET_OFFSETS: "Reset offsets of",
     GroupChangeKind.DELETE_OFFSETS: "Delete offsets of",
@@ -299,7 +301,7 @@ def _apply(author: Author, plan: GroupPlan) -> Outcome:
         with desk(plan.cluster_id) as at:
             result = applying.apply(at, plan, origin=author.origin, now_ms=author.now_ms)
     except (TooBusy, KafkaFailure) as error:
-        words = f"Nothing was done. {sentence_of(error)}"
+        words = f"Nothing was done. {sentence_of(error, faster=FASTER)}"
         raise NotApplied(words, status=status_of(error)) from error
     except Error as error:
         raise CannotPlan(

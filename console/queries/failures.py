@@ -12,7 +12,7 @@ T = TypeVar("T")
 STATUS: Final[Mapping[Kind, int]] = {Kind.NOT_FOUND: 404, Kind.CONFLICT: 409, Kind.USAGE: 400}
 # Of a change of a connector that was refused; any other is a conflict.
 OF_REFUSALS: Final[Mapping[type[Exception], int]] = {NotFound: 404, Refused: 403}
-SLOW: Final = "See whether the brokers are up and try again; fewer topics take less time."
+SLOW: Final = "See whether the brokers are up and try again"
 
 
 def attempt(ask: Callable[[], T]) -> tuple[T | None, str, int]:
@@ -31,12 +31,13 @@ def status_of(error: TooBusy | KafkaFailure | NotServed) -> int:
     return 503 if isinstance(error, TooBusy) else STATUS.get(error.kind, 503)
 
 
-def sentence_of(error: TooBusy | KafkaFailure | NotServed) -> str:
+def sentence_of(error: TooBusy | KafkaFailure | NotServed, *, faster: str = "") -> str:
+    """Return what failed and the next step; `faster` says what would take the brokers less time."""
     if isinstance(error, NotServed):
         return f"{error}.".replace("..", ".")
     if isinstance(error, TooBusy):
         return f"Too much is asked at once: {error}. Try again in a moment."
     if error.name == "REQUEST_TIMED_OUT":
-        return f"{error.message}. {SLOW}"
+        return f"{error.message}. {SLOW}{f'; {faster}' if faster else ''}."
     next_step = f" {error.next_step[:1].upper()}{error.next_step[1:]}." if error.next_step else ""
     return f"{error.message}.{next_step}"
