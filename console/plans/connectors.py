@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -56,7 +56,6 @@ class ConnectorPlan:
     changes: tuple[tuple[str, str | None, str | None], ...]
     warnings: tuple[str, ...]
     leads: tuple[Lead, ...]
-    missing: str
 
 
 def plan_of(
@@ -81,7 +80,6 @@ def plan_of(
         changes=() if stored is None else tuple(drafts.changed(stored.config, draft, config)),
         warnings=draft.warnings,
         leads=draft.leads,
-        missing=draft.missing,
     )
 
 
@@ -113,20 +111,15 @@ def _preview(author: Author, plan: ConnectorPlan, _number: int) -> Preview:
         note=of,
         made_at=moment(plan.made_at_ms / 1000),
         crumbs=tuple(crumbs),
-        notices=tuple(_notices(plan)),
+        notices=tuple(
+            Notice(mark="warn", word="No effect", text=warning) for warning in plan.warnings
+        ),
         steps=(_step(author, plan),),
         rests_on=() if is_new else (f"the config of {name}, or a restart of it",),
         button="Create" if is_new else "Change it",
         form=form_address(plan),
         cancel=link("connectors", plan.cluster) if is_new else _address(plan),
     )
-
-
-def _notices(plan: ConnectorPlan) -> Iterator[Notice]:
-    if plan.missing:
-        yield Notice(mark="warn", word="Cannot run here", text=plan.missing)
-    for warning in plan.warnings:
-        yield Notice(mark="warn", word="No effect", text=warning)
 
 
 def _step(author: Author, plan: ConnectorPlan) -> Step:
