@@ -19,11 +19,21 @@ def pill(mark: str, word: str, meaning: str = "") -> SafeString:
 
 
 @register.simple_tag
-def notice(mark: str, word: str, text: str, id: str = "") -> SafeString:  # noqa: A002 - HTML's name
-    """Show a line with a pill, and code between backticks. Screen readers read an error out."""
-    role = SafeString(' role="alert"') if mark == "bad" else NOTHING
+def notice(
+    mark: str,
+    word: str,
+    text: str,
+    id: str = "",  # noqa: A002 - HTML's name
+    *,
+    is_answer: bool = False,
+) -> SafeString:
+    """Show a line with a pill, and code between backticks.
+
+    Screen readers interrupt for an error, and for the answer to what the user has just done.
+    """
+    role = "alert" if mark == "bad" or is_answer else "status"
     named = format_html(' id="{}"', id) if id else NOTHING
-    start = format_html('<p class="notice {}"{}{}>', mark, role, named)
+    start = format_html('<p class="notice {}" role="{}"{}>', mark, role, named)
     return format_html("{}{} {}</p>", start, pill(mark, word), coded(text))
 
 

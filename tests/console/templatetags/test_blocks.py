@@ -19,7 +19,12 @@ def test_notice_of_an_error_is_an_alert_with_code_between_backticks() -> None:
         '<p class="notice bad" role="alert" id="wrong"><span class="st bad">Refused</span>'
         " run <code>&lt;up&gt;</code></p>"
     )
-    assert "alert" not in rendered('{% notice "warn" "Old" "text" %}')
+
+
+def test_other_notice_is_a_status_unless_it_answers_what_the_user_did() -> None:
+    assert '<p class="notice warn" role="status">' in rendered('{% notice "warn" "Old" "text" %}')
+    answer = rendered('{% notice "warn" "Not written down" "text" is_answer=True %}')
+    assert '<p class="notice warn" role="alert">' in answer
 
 
 def test_state_is_in_a_card_or_is_one() -> None:
