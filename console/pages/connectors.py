@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from connectors import changes, refusals, services
+from console.forms.typed_names import mistyped
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
 from console.pages.plans import author_of
@@ -25,7 +26,6 @@ from gateway.access.grants import Resource
 from gateway.access.operations import Kind, Operation
 from gateway.access.requirements import requires
 from gateway.access.selectors import rights_of
-from gateway.kafka import shown_names
 
 TABS: Final = {tab.value: tab for tab in Tab if tab is not Tab.DEAD}
 
@@ -114,13 +114,11 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Show what is deleted with a connector, and delete it once its name was typed."""
     cluster = request.POST.get("cluster") or request.GET.get("cluster", "")
     page = "console/connector_delete.html"
-    # A name that cannot be typed is typed as it is shown.
-    names = {name, shown_names.shown(name)}
-    if request.method != "POST" or request.POST.get("typed", "") not in names:
+    is_sent = request.method == "POST"
+    wrong = mistyped(request.POST, name, subject="connector") if is_sent else ""
+    if wrong or not is_sent:
         reading = query.connector(cluster, name, Tab.OFFSETS, rights_of(request))
-        wrong = "" if request.method != "POST" else request.POST.get("typed", "")
-        status = 200 if request.method != "POST" else 400
-        return _page(request, page, reading, wanted=status, typed=wrong, is_wrong=status == 400)
+        return _page(request, page, reading, wanted=400 if wrong else 200, wrong=wrong)
     try:
         services.delete(author_of(request).by, cluster, name)
     except refusals.NotServed as error:

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from brokers.cluster.proposals import Action
 from connectors.changes import By
+from console.forms.typed_names import mistyped
 from console.kept_forms import keeps_form, typed_in
 from console.origins import origin_of
 from console.pages.errors import error_page
@@ -192,7 +193,8 @@ def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
         return error_page(FORBIDDEN, title="You may not apply this plan", next_step=reason)
     if not kind.can_apply(plan):
         return show_plan(request, kind, plan, status=CONFLICT, sealed=_seal_in(request))
-    if wrong := _mistyped(request, kind, plan):
+    name = kind.confirms(plan)
+    if name and (wrong := mistyped(request.POST, name, subject=kind.subject)):
         raise NotApplied(wrong, status=BAD_REQUEST)
     outcome = kind.apply(author, plan)
     if not outcome.address:
@@ -200,16 +202,6 @@ def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
     if outcome.done:
         messages.success(request, outcome.done)
     return redirect(outcome.address)
-
-
-def _mistyped(request: HttpRequest, kind: Kind[T], plan: T) -> str:
-    """Return what is wrong with the typed name; empty if none has to be typed."""
-    name = kind.confirms(plan)
-    typed = request.POST.get("typed", "")
-    # A name that cannot be typed is typed as it is shown; one may begin or end with a space.
-    if not name or {typed, typed.strip()} & {name, shown(name)}:
-        return ""
-    return f"The typed name is not the name of the {kind.subject}: type {shown(name)}, or cancel."
 
 
 def _outcome_page(request: HttpRequest, kind: Kind[T], plan: T, outcome: Outcome) -> HttpResponse:

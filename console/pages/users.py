@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
+from console.forms.typed_names import mistyped
 from console.forms.users import GrantForm, NewUserForm
 from console.kept_forms import keeps_form, typed_in
 from console.pages.form_addresses import takes_forms
@@ -169,9 +170,8 @@ def change_user(request: HttpRequest, number: int, action: str) -> HttpResponse:
     name = _name_in(reading)
     if request.method != "POST":
         return _confirm(request, reading, chosen)
-    if chosen.is_final and request.POST.get("name", "").strip() != name:
-        error = Refused(f"the typed name is not the name of the user: type {name}")
-        return _confirm(request, reading, chosen, refused=error)
+    if chosen.is_final and (wrong := mistyped(request.POST, name, subject="user")):
+        return _confirm(request, reading, chosen, wrong=wrong)
     actor = selectors.actor_of(request)
     try:
         result = chosen.run(actor, number)
@@ -227,6 +227,7 @@ def _confirm(
     action: Action,
     *,
     refused: Refused | None = None,
+    wrong: str = "",
 ) -> HttpResponse:
     return _answer(
         request,
@@ -234,7 +235,8 @@ def _confirm(
         reading,
         action=action,
         refused=refused,
-        status=400 if refused else 200,
+        wrong=wrong,
+        status=400 if refused or wrong else 200,
     )
 
 

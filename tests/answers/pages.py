@@ -103,11 +103,11 @@ FLOWS: Final[Mapping[str, tuple[str, Sequence[Submit]]]] = {
     ),
     "a topic deleted": (
         "/topics/made/delete",
-        (Submit(to="/delete", fields={"name": "made"}), Submit(to="apply")),
+        (Submit(to="/delete", fields={"typed": "made"}), Submit(to="apply")),
     ),
     "a topic deleted under another name": (
         "/topics/orders/delete",
-        (Submit(to="/delete", fields={"name": "made"}),),
+        (Submit(to="/delete", fields={"typed": "made"}),),
     ),
     "offsets reset": (
         f"/group/reset?name={GROUP}",

@@ -355,7 +355,7 @@ def test_an_internal_topic_says_what_it_keeps_before_it_is_touched(
         assert "Brokers keep the committed offsets of every group" in page
     grown = sent(alice, "/topics/__consumer_offsets/partitions", count="9")
     asked = alice.get("/topics/__consumer_offsets/delete").content.decode()
-    gone = sent(alice, "/topics/__consumer_offsets/delete", name="__consumer_offsets")
+    gone = sent(alice, "/topics/__consumer_offsets/delete", typed="__consumer_offsets")
     assert "INVALID_TOPIC_EXCEPTION" in grown
     assert "Deleting __consumer_offsets loses all consumer groups" in asked
     assert "begins where its auto.offset.reset says" in gone
@@ -372,13 +372,13 @@ def test_a_topic_is_deleted_once_its_name_is_typed(
     tell_of_use(told)
 
     form = unescape(alice.get("/topics/orders/delete").content.decode())
-    wrong = alice.post("/topics/orders/delete", {"name": "order"})
-    page = sent(alice, "/topics/orders/delete", name="orders")
+    wrong = alice.post("/topics/orders/delete", {"typed": "order"})
+    page = sent(alice, "/topics/orders/delete", typed="orders")
 
     assert "lose what they have not read yet" in form
     assert "without members that have committed offsets of it: idle" in form
     assert wrong.status_code == 400
-    assert "“order” is not the name of this topic" in wrong.content.decode()
+    assert "not the name of the topic: type orders, or cancel" in wrong.content.decode()
     assert applied(alice, page) == f"/topics?{CLUSTER}"
     assert not models.Topic.objects.exists()
 
@@ -423,7 +423,7 @@ def test_a_plan_that_was_overtaken_is_previewed_again(
         (NEW, {"name": "fresh"}, "topic fresh exists now"),
         ("/topics/orders/edit", {"value-segment.ms": "9"}, "the configuration of topic orders"),
         ("/topics/orders/partitions", {"count": "9"}, "topic orders was at version 1"),
-        ("/topics/orders/delete", {"name": "orders"}, "topic orders was at version 1"),
+        ("/topics/orders/delete", {"typed": "orders"}, "topic orders was at version 1"),
     ],
 )
 def test_a_plan_of_each_kind_is_refused_once_what_it_rests_on_has_moved(
@@ -457,7 +457,7 @@ def test_a_topic_that_was_deleted_meanwhile_is_said_to_be_gone(
         r'name="plan" value="([^"]+)"', sent(alice, "/topics/orders/partitions", count="4")
     )
     assert found is not None
-    applied(alice, sent(alice, "/topics/orders/delete", name="orders"))
+    applied(alice, sent(alice, "/topics/orders/delete", typed="orders"))
 
     refused = sent(alice, "/plans/apply", plan=found[1])
     again = sent(alice, "/plans/preview", plan=found[1])

@@ -170,9 +170,9 @@ def test_a_change_is_asked_about_and_then_done(
 
 
 def test_a_user_is_deleted_once_the_name_is_typed(alice: Client, bob: User) -> None:
-    wrong = alice.post(f"/users/{bob.pk}/delete", {"name": "Bob"})
+    wrong = alice.post(f"/users/{bob.pk}/delete", {"typed": "Bob"})
     still = User.objects.filter(pk=bob.pk).exists()
-    right = alice.post(f"/users/{bob.pk}/delete", {"name": "bob"}, follow=True)
+    right = alice.post(f"/users/{bob.pk}/delete", {"typed": "bob"}, follow=True)
 
     assert wrong.status_code == 400
     assert "is not the name of the user" in wrong.content.decode()
