@@ -1,9 +1,11 @@
-"""Reads, judges and writes the status file of a home's agent, run/agent-status.json.
+"""Reads and writes what the agent of a home leaves there: the mark of its process, its status.
 
-Does not use the database. The agent writes the file once a second; supervisor, web server and
-gateway read it, so that operators learn whether the cluster can be changed: not while the database
-is away, was restored from an older copy, or refuses writes, and not while the agent hangs, which
-the age of the file reveals. Keys are a contract; keys are added, never changed.
+Does not use the database: this works even if the agent, the source of all other information, is
+gone. The mark shows whether the agent has ended. The agent writes its status once a second, into
+run/agent-status.json; supervisor, web server and gateway read it, so that operators learn whether
+the cluster can be changed: not while the database is away, was restored from an older copy, or
+refuses writes, and not while the agent hangs, which the age of the file reveals. Keys of the status
+are a contract; keys are added, never changed.
 """
 
 import json
@@ -12,6 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+# The file is the agent's lock too, which a process that only checks must not take even briefly.
+MARK_FILE: Final = "agent.lock"
+PROCESSES: Final = Path("/proc")
+# Larger than any mark.
+MARK_BYTES: Final = 128
 STATUS_FILE: Final = Path("run", "agent-status.json")
 # Larger than any status: a message is a few hundred characters.
 STATUS_BYTES: Final = 64 * 2**10
@@ -66,6 +73,31 @@ class Condition:
         return trouble
 
 
+def mark() -> str:
+    """Return the mark of this process: its id, and the namespace of that id."""
+    return f"{os.getpid()}\n{_namespace()}\n"
+
+
+def is_gone(home: Path) -> bool:
+    """Tell whether the agent that was last in this home has ended.
+
+    A process of another namespace is not visible here, and is not reported as dead.
+    """
+    try:
+        with (home / MARK_FILE).open(encoding="ascii") as file:
+            process, namespace = file.read(MARK_BYTES).split()
+    except (OSError, ValueError):
+        return False
+    if namespace != _namespace() or not process.isdigit():
+        return False
+    try:
+        words = (PROCESSES / process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return True
+    # The id was reused by another process.
+    return b"agent" not in words
+
+
 def write(home: Path, condition: Condition) -> None:
     """Write a status into a home atomically, without a sync, as it is soon replaced."""
     file = home / STATUS_FILE
@@ -91,3 +123,10 @@ def read(home: Path) -> Condition | None:
         return Condition(**{name: said[name] for name in Condition.__slots__ if name in said})
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _namespace() -> str:
+    try:
+        return str((PROCESSES / "self" / "ns" / "pid").readlink())
+    except OSError:
+        return "unknown"

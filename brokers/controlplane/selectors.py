@@ -21,7 +21,7 @@ from brokers.cluster import levels
 from brokers.cluster.changes import BrokerChanged
 from brokers.cluster.image import Broker, PartitionState, Position, ResourceType, Topic
 from brokers.cluster.topic_names import is_topic_name
-from brokers.controlplane import models, presence, values
+from brokers.controlplane import models, values
 from brokers.controlplane.services.brokers import AGENT
 from brokers.controlplane.services.levels import holders
 from brokers.controlplane.services.transactions import WORDS, ChangeKind
@@ -84,7 +84,7 @@ class RecentChange:
 
 def is_agent_gone() -> bool:
     """Tell whether the agent of this home has ended; False if it is not visible from here."""
-    return presence.is_gone(settings.SAMSA_HOME)
+    return agent_status.is_gone(settings.SAMSA_HOME)
 
 
 def agent_condition() -> Condition | None:

@@ -7,8 +7,8 @@ subscriber needs.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.access.grants import Resource, Rights
-from gateway.access.operations import Kind, Operation
+from gateway.access.grants import Rights, may_view_all
+from gateway.access.operations import Operation
 
 # A kind, a colon, and the name of a Kafka topic (249) or of a group in a cluster.
 MAX_TOPIC_LENGTH: Final = 320
@@ -17,14 +17,6 @@ MAX_TOPIC_LENGTH: Final = 320
 def _may_view_cluster(rights: Rights, cluster_id: str) -> bool:
     """Admit users with a view of any part of the cluster: its topic only reports changes."""
     return rights.allows_somewhere(Operation.VIEW, cluster=cluster_id)
-
-
-def may_view_all(rights: Rights, cluster_id: str) -> bool:
-    """Tell whether a user may view a cluster with all that is in it, and so its totals."""
-    return rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=cluster_id)) and all(
-        rights.names(Operation.VIEW, cluster=cluster_id, kind=kind).is_all
-        for kind in (Kind.TOPIC, Kind.GROUP)
-    )
 
 
 KINDS: Final[Mapping[str, Callable[[Rights, str], bool]]] = {

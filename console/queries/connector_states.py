@@ -1,6 +1,7 @@
-"""Words the state of connectors: one for all tasks of each, with its cause.
+"""Words the state of connectors, one for all tasks of each, with its cause, and of their groups.
 
-A connector that loses records, or retries, runs for Kafka Connect; here it needs attention.
+A connector that loses records, or retries, runs for Kafka Connect; here it needs attention. What to
+do about the group of a connector, the connector says.
 """
 
 import time
@@ -15,7 +16,10 @@ from connectors.runtime.condition import Losing, Lost, Retrying
 from connectors.selectors import Status, TaskStatus
 from console import durations
 from console.queries.lag import Mark
+from console.queries.links import link
 from gateway.access.grants import Rights
+from gateway.access.operations import Kind, Operation
+from gateway.kafka import shown_names
 
 FAILED: Final = "FAILED"
 PARTLY: Final = "PARTLY"
@@ -77,6 +81,20 @@ class Trouble:
     cause: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The connector of a group, as far as the user may see it."""
+
+    name: str  # for display
+    mark: Mark
+    # What keeps it from its work; empty if nothing does.
+    cause: str
+    link: str
+    # It has a need of its own, or was paused or stopped by a user. One that waits for a worker has
+    # none, and only its lag says that this is too long.
+    explains_lag: bool
+
+
 def troubles(cluster: str, reader: Rights) -> list[Trouble]:
     """Return all connectors that need attention, the worst first, for a user with some rights."""
     names = selectors.in_trouble(cluster, tries=MIN_TRIES)
@@ -87,6 +105,22 @@ def troubles(cluster: str, reader: Rights) -> list[Trouble]:
         if (state := state_of(status)) in IN_TROUBLE
     ]
     return sorted(found, key=lambda trouble: (ORDER[trouble.state], trouble.name))
+
+
+def owners_of(cluster: str, groups: Iterable[str], rights: Rights) -> Mapping[str, Owner]:
+    """Return the connectors of those groups that have one, by group."""
+    names = rights.names(Operation.VIEW, cluster=cluster, kind=Kind.CONNECTOR)
+    found = selectors.connectors_of_groups(cluster, groups, reader=rights)
+    return {
+        group: _owner(cluster, status) for group, status in found.items() if status.name in names
+    }
+
+
+def not_of_connectors(cluster: str, groups: Iterable[str]) -> list[str]:
+    """Return the groups that belong to no connector, also to none that a user may not see."""
+    listed = list(groups)
+    owned = selectors.connectors_of_groups(cluster, listed, reader=Rights())
+    return [group for group in listed if group not in owned]
 
 
 def state_of(status: Status) -> str:
@@ -190,6 +224,17 @@ def cut(text: str) -> str:
 def causes_of(statuses: Iterable[Status]) -> dict[str, str]:
     """Return one line for each connector; an empty one if it does its work."""
     return {status.name: cause_of(status) for status in statuses}
+
+
+def _owner(cluster: str, status: Status) -> Owner:
+    state = state_of(status)
+    return Owner(
+        name=shown_names.shown(status.name),
+        mark=STATES[state],
+        cause=cause_of(status),
+        link=link("connector", cluster, status.name),
+        explains_lag=state in IN_TROUBLE or state in REQUESTED,
+    )
 
 
 def _first_line(status: Status) -> str:

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 from brokers.controlplane import selectors
 from brokers.controlplane.selectors import ClusterSummary
-from console.events.topics import may_view_all
 from console.queries import live
-from console.queries.connector_groups import not_of_connectors, owners_of
-from console.queries.connector_states import troubles
+from console.queries.connector_states import not_of_connectors, owners_of, troubles
 from console.queries.live import Live
-from gateway.access.grants import Rights
+from gateway.access.grants import Rights, may_view_all
 from gateway.access.operations import Kind, Operation
 
 

@@ -11,10 +11,10 @@ from console.monitoring.tables import GroupRow, PairRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries import live
 from console.queries.charts import Chart
-from console.queries.connector_groups import Owner, owners_of
+from console.queries.connector_states import Owner, owners_of
 from console.queries.frame import Frame, frame
 from console.queries.group_detail import PAGE_ROWS, Cause, Detail, Rates, detail_of
-from console.queries.groups import aged_at_ms, told_at, visible
+from console.queries.groups import aged_at_ms, visible
 from console.queries.lag import (
     KEEPS_UP,
     NEVER,
@@ -156,7 +156,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         return nothing
     shown, snapshot = around.shown.cluster_id, around.live.snapshot
     row = snapshot.group(asked.name) if asked.name in visible(rights, shown) else None
-    told = told_at(around.live, now_s)
+    told = around.live.told_at
     if row is None or told is None:
         return replace(nothing, told_at=told)
     at_ms = aged_at_ms(around.live, now_s)

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from console import durations, group_names
 from console.monitoring.tables import GroupRow
-from console.queries.connector_groups import Owner, owners_of
+from console.queries.connector_states import Owner, owners_of
 from console.queries.frame import Frame, frame
 from console.queries.group_table import (
     Asked,
@@ -24,7 +24,7 @@ from console.queries.group_table import (
 from console.queries.kept import Kept
 from console.queries.lag import Mark, eta_words, lag_seconds, lag_words, mark_of, since_of
 from console.queries.live import Live
-from console.queries.reading import Reading, last_good, moment
+from console.queries.reading import Reading, last_good
 from console.queries.recent import Samples, recent, trend
 from console.queries.sparks import spark
 from gateway.access.grants import Names, Rights
@@ -105,12 +105,6 @@ def visible(rights: Rights, cluster_id: str) -> Names:
     return rights.names(Operation.VIEW, cluster=cluster_id, kind=Kind.GROUP)
 
 
-def told_at(live: Live, now_s: float) -> datetime | None:
-    """Return when the collector reported the shown data; None if it never did."""
-    age_s = live.snapshot.age_s
-    return None if age_s is None else moment(now_s - age_s)
-
-
 def aged_at_ms(live: Live, now_s: float) -> int:
     """Return the moment that ages refer to: now if data is fresh, since records keep ageing.
 
@@ -143,7 +137,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
         frame=around,
         asked=asked,
         is_whole=names.is_all,
-        told_at=told_at(live, now_s),
+        told_at=live.told_at,
         columns=columns_of(asked, shown),
         facets=weighed.facets,
         rows=tuple(

@@ -14,7 +14,6 @@ from console import durations, group_names, quantities
 from console.monitoring.tables import GroupRow
 from console.monitoring.verdicts import SEVERITY, Verdict
 from console.queries.brokers import BrokerRow
-from console.queries.connector_groups import Owner
 from console.queries.connector_states import (
     FAILED,
     LOSING,
@@ -23,6 +22,7 @@ from console.queries.connector_states import (
     RETRYING,
     RUNNING,
     STATES,
+    Owner,
     Trouble,
 )
 from console.queries.lag import (

@@ -16,7 +16,7 @@ from console.queries.brokers import BrokerRow, may_view, rows_of
 from console.queries.charts import Chart
 from console.queries.connect import troubled
 from console.queries.connect import visible as visible_connectors
-from console.queries.connector_groups import owners_of
+from console.queries.connector_states import owners_of
 from console.queries.fine import Seen, fine_words
 from console.queries.frame import Frame, frame
 from console.queries.groups import visible

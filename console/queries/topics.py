@@ -1,6 +1,5 @@
 """Reads the list of topics: filtered by name and facet, sorted by any column, page by page."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from django.utils.safestring import SafeString
 from brokers.controlplane.selectors import NameSet
 from console import group_names, quantities
 from console.queries.frame import Frame
-from console.queries.groups import told_at
 from console.queries.lag import MARKS, Mark
 from console.queries.reading import Reading, State
 from console.queries.recent import Samples, recent
@@ -254,7 +252,7 @@ def _listed(stored: Stored, asked: Asked, rights: Rights, *, is_old: bool) -> To
         frame=around,
         asked=asked,
         is_whole=names.is_all,
-        told_at=told_at(around.live, time.time()),
+        told_at=around.live.told_at,
         heads=tuple(_head(column, asked, shown) for column in COLUMNS),
         chips=tuple(_chip(facet, asked, counts, shown) for facet in FACETS.values()),
         rows=tuple(

@@ -193,6 +193,14 @@ class Rights:
         )
 
 
+def may_view_all(rights: Rights, cluster: str) -> bool:
+    """Tell whether a user may view a cluster with all that is in it, and so its totals."""
+    return rights.allows(Operation.VIEW, Resource(kind=Kind.CLUSTER, cluster=cluster)) and all(
+        rights.names(Operation.VIEW, cluster=cluster, kind=kind).is_all
+        for kind in (Kind.TOPIC, Kind.GROUP)
+    )
+
+
 def common(first: Rights, second: Rights) -> Rights:
     """Return the rights that both allow: a token never has more rights than its owner."""
     return Rights(

@@ -16,7 +16,7 @@ MOST: Final = {
     "Produce": (23, 0),
     "JoinGroup": (32, 0),
     "REST produce": (20, 11),
-    "console page": (22, 12),
+    "console page": (18, 12),
 }
 # A row that is farther above its walk has to be lowered.
 SLACK: Final = 2

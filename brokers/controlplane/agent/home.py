@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from brokers.controlplane.presence import MARK_BYTES, MARK_FILE, mark
+from brokers.agent_status import MARK_BYTES, MARK_FILE, mark
 
 ID_FILE: Final = "agent-id"
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
