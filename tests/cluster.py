@@ -21,6 +21,7 @@ from brokers.supervisor.child import tie_to_parent
 from brokers.supervisor.errors import NotRunning
 from brokers.supervisor.home import Home
 from brokers.supervisor.options import Options
+from tests.suite.tables import place_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 # A start takes two seconds on an idle machine, and CI has other tests beside it.
@@ -159,6 +160,8 @@ def start(options: Options, environment: Mapping[str, str], *, checkout: Path = 
     parent = os.getpid()
     python = sys.executable if checkout == ROOT else checkout / ".venv" / "bin" / "python"
     home = Home(options.home)
+    if checkout == ROOT and not {**os.environ, **environment}.get("DATABASE_URL"):
+        place_tables(options.home)
     supervisor = subprocess.Popen(
         [python, "-m", "brokers.supervisor", *options.arguments()],
         cwd=checkout,

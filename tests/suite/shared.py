@@ -133,6 +133,12 @@ def ask(name: str, /, **options: Any) -> Any:
     return answer["told"]
 
 
+def run_folder() -> Path | None:
+    """Return the folder of this run, which is removed at its end; None outside of a run."""
+    address = os.environ.get(ADDRESS_VARIABLE)
+    return None if address is None else Path(address).parent
+
+
 def connected(address: str) -> socket.socket:
     made = socket.socket(socket.AF_UNIX)
     made.settimeout(ANSWER_SECONDS)
