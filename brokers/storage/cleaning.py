@@ -236,8 +236,8 @@ class _Cleaner:
             size // max(1, job.index_interval_bytes) + 1,
         )
         room = min(
-            job.segment_index_bytes // offset_index.ENTRY_SIZE,
-            job.segment_index_bytes // time_index.ENTRY_SIZE - 1,
+            job.segment_index_bytes // offset_index.LAYOUT.entry_size,
+            job.segment_index_bytes // time_index.LAYOUT.entry_size - 1,
         )
         position = job.sources.index(source) + 1
         end = job.sources[position].base if position < len(job.sources) else job.end
@@ -398,8 +398,8 @@ class _Output:
         self._write()
         segment.seal()
         segment.handles.sync(segment.file.fd, segment.file.path)
-        for path in (segment.offset_index.path, segment.time_index.path):
-            segment.handles.sync_path(path)
+        for file in segment.index_files:
+            segment.handles.sync_path(file.path)
         return Cleaned(
             bases=[source.base for source in self._group],
             size=segment.size,

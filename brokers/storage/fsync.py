@@ -290,7 +290,7 @@ class Flushes:
         rest = Rest(rolled=self._rolled, snapshots=self._snapshots, indexed=indexed)
         self._rolled, self._snapshots = [], []
         for segment in rest.rolled:
-            rest.paths += (segment.offset_index.path, segment.time_index.path)
+            rest.paths += (file.path for file in segment.index_files)
         if epochs.is_dirty:
             rest.epochs = (os.path.join(folder, LEADER_EPOCHS), encode_epochs(epochs))
             epochs.is_dirty = False

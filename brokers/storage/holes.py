@@ -106,7 +106,7 @@ def _confirmed_behind(
     Damage is mostly local, so the steps begin small; they double, and the last one is halved until
     it is exact, so that damage of any length costs a few dozen reads.
     """
-    count, failed, step = index.entries, index.number_at(position), 1
+    count, failed, step = index.file.entries, index.number_at(position), 1
     found: Header | None = None
     reached = count
     while found is None and failed + 1 < count:

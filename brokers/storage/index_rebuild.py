@@ -66,9 +66,9 @@ class IndexRebuild:
     def drop(self) -> None:
         """Give up and keep the old indexes."""
         self._fresh.release()
-        for path in (self._fresh.offset_index.path, self._fresh.time_index.path):
+        for file in self._fresh.index_files:
             with suppress(OSError):
-                self._segment.handles.files.unlink(path)
+                self._segment.handles.files.unlink(file.path)
 
     def _take(self, headers: Callable[[int], Iterator[Header]], most: int) -> bool:
         begin = self._position

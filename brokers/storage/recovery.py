@@ -367,8 +367,8 @@ class _Recovery:
         self._handles.sync(self._handles.open(segment.file), segment.file.path)
         if segment is not self._found.segments.active:
             segment.seal()
-            self._handles.sync_path(segment.offset_index.path)
-            self._handles.sync_path(segment.time_index.path)
+            for file in segment.index_files:
+                self._handles.sync_path(file.path)
         elif len(segment.waiting) >= MAX_WAITING * ENTRY.size:
             # The next recovery would read this segment again, so its indexes need no sync.
             segment.write_indexes()

@@ -29,6 +29,7 @@ from brokers.storage.errors import StorageCorrupt, is_refusal
 from brokers.storage.handles import Handles, LogFile
 from brokers.storage.headers import NO_BOUND, NO_OFFSET, Header, NoBatch, header_at, seek, walk
 from brokers.storage.holes import Hole, RecordsDamaged, confirmed
+from brokers.storage.index_file import IndexFile
 from brokers.storage.index_rebuild import MAX_REBUILDS, IndexRebuild, IndexUnfinished
 from brokers.storage.log_config import LogConfig
 from brokers.storage.offset_index import IndexEntry, OffsetIndex
@@ -114,6 +115,10 @@ class Segment:
         self.rebuild: IndexRebuild | None = None  # the running one
         # Rebuilt from the headers since the file was opened: another rebuild would give the same.
         self.has_new_indexes = False
+
+    @property
+    def index_files(self) -> tuple[IndexFile, IndexFile]:
+        return self.offset_index.file, self.time_index.file
 
     def headers(self, position: int = 0) -> Iterator[Header]:
         """Yield the sound batches of the file from `position` on, which must be a batch's start."""
@@ -267,15 +272,15 @@ class Segment:
     def _index_room(self, config: LogConfig) -> int:
         room = config.segment_index_bytes
         return min(
-            room // offset_index.ENTRY_SIZE - self.offset_index.entries,
-            room // time_index.ENTRY_SIZE - 1 - self.time_index.entries,
+            room // offset_index.LAYOUT.entry_size - self.offset_index.file.entries,
+            room // time_index.LAYOUT.entry_size - 1 - self.time_index.file.entries,
         )
 
     def write_indexes(self) -> None:
         """Write waiting entries to the index files; after an OSError they still wait."""
         self.settle()
-        self.offset_index.write_pending()
-        self.time_index.write_pending()
+        for file in self.index_files:
+            file.write_pending()
 
     def seal(self) -> None:
         """Complete both index files: no more batches come."""
@@ -333,8 +338,8 @@ class Segment:
             fresh.max_timestamp, fresh.max_timestamp_offset = known
         fresh.seal()
         fresh.rename_indexes(self.file.path)
-        self.offset_index.release()
-        self.time_index.release()
+        for file in self.index_files:
+            file.release()
         self.offset_index, self.time_index = fresh.offset_index, fresh.time_index
         self.waiting = bytearray()
         self.bytes_since_index = fresh.bytes_since_index
@@ -358,8 +363,8 @@ class Segment:
         """Empty indexes and timestamps, before all batches are added again."""
         self.sealed_size = UNSEALED
         self.waiting = bytearray()
-        self.offset_index.clear()
-        self.time_index.clear()
+        for file in self.index_files:
+            file.clear()
         self.bytes_since_index = 0
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = self.base_offset
@@ -392,8 +397,8 @@ class Segment:
     def release(self) -> None:
         """Close the files and free memory; a reader keeps the descriptor that it holds."""
         self.drop_rebuild()
-        self.offset_index.release()
-        self.time_index.release()
+        for file in self.index_files:
+            file.release()
         self.handles.close(self.file)
         if self.txn_index is not None:
             self.txn_index.close()
@@ -415,16 +420,8 @@ class Segment:
 
     def rename_indexes(self, log_path: str) -> None:
         """Rename the index files to match a log's name; can be repeated after an OSError."""
-        files = self.handles.files
-        for index, suffix in (
-            (self.offset_index, names.OFFSET_INDEX),
-            (self.time_index, names.TIME_INDEX),
-        ):
-            if index.log_path != log_path:
-                # A missing one is rebuilt when it is needed.
-                with suppress(FileNotFoundError):
-                    files.rename(index.path, names.beside(log_path, suffix))
-                index.log_path = log_path
+        for file in self.index_files:
+            file.rename(log_path)
 
     def take_header(self, header: Header, config: LogConfig) -> int:
         """Note a batch that is in the file already; return the offset behind it."""
@@ -447,7 +444,7 @@ class Segment:
         self.settle()
         entry, size = self.offset_index.lookup(offset), self.size
         if entry.position >= size > 0:
-            raise IndexLies(self.offset_index.path, 0, f"{entry} is behind the end, {size}")
+            raise IndexLies(self.offset_index.file.path, 0, f"{entry} is behind the end, {size}")
         fd = self.handles.open(self.file)
         limit = min(size, entry.position + reach(config))
         found = seek(self.handles.files, fd, self.file.path, entry, size, offset, limit)
@@ -455,7 +452,7 @@ class Segment:
             reason = f"{found.last_offset} in front of a segment that begins with {self.end_offset}"
             raise StorageCorrupt(self.file.path, found.position, reason)
         if found is None and limit < size:
-            raise IndexLies(self.offset_index.path, 0, f"{offset} is far behind {entry}")
+            raise IndexLies(self.offset_index.file.path, 0, f"{offset} is far behind {entry}")
         return found
 
     def _end_by_walk(self, first: Header, limit: int, max_offset: int | None) -> int:
@@ -474,10 +471,10 @@ class Segment:
     def _carry_on(self, config: LogConfig, *, is_strict: bool) -> int:
         self.settle()
         entry, latest = self.offset_index.last, self.time_index.last
-        start = start_before(self, self.offset_index.entries - 1)
+        start = start_before(self, self.offset_index.file.entries - 1)
         is_known = start == entry.position if is_strict else is_explained(self, entry, config)
         if not is_known:
-            raise IndexLies(self.offset_index.path, 0, f"{entry} is not confirmed")
+            raise IndexLies(self.offset_index.file.path, 0, f"{entry} is not confirmed")
         self._confirm_time(latest, config, is_strict=is_strict)
         self._confirm_latest(latest, is_strict=is_strict)
         try:
@@ -506,7 +503,7 @@ class Segment:
             else:
                 next_offset = self.take_header(header, config)
             if walked.is_too_far(header) and not is_strict:
-                raise IndexLies(self.offset_index.path, 0, f"{entry} is far from the end")
+                raise IndexLies(self.offset_index.file.path, 0, f"{entry} is far from the end")
         return next_offset
 
     def _fresh(self) -> "Segment":
@@ -553,7 +550,7 @@ class Segment:
         except RecordsDamaged:
             return
         if header is None or (header.max_timestamp, header.last_offset) != entry:
-            raise IndexLies(self.time_index.path, 0, f"{entry} against {header}")
+            raise IndexLies(self.time_index.file.path, 0, f"{entry} against {header}")
 
     def _confirm_latest(self, latest: TimeEntry, *, is_strict: bool) -> None:
         later: list[Header | None]
@@ -569,4 +566,4 @@ class Segment:
             if header is None:
                 continue
             if header.max_timestamp > latest.timestamp and header.last_offset <= indexed:
-                raise IndexLies(self.time_index.path, 0, f"{header} is later than {latest}")
+                raise IndexLies(self.time_index.file.path, 0, f"{header} is later than {latest}")

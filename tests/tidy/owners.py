@@ -112,6 +112,18 @@ JOBS = (
         except_in=(("brokers", "serve requests, and store records in the same encoding"),),
     ),
     Job(
+        does="read and write the index files of segments",
+        owner="brokers.storage.index_file",
+        calls=frozenset(
+            {
+                "read_entries",
+                "brokers.storage.index_file.read_entries",
+                "write_entries",
+                "brokers.storage.index_file.write_entries",
+            }
+        ),
+    ),
+    Job(
         does="route handshakes of WebSockets",
         owner="gateway.ws.routing",
         imports=frozenset({"channels.routing.URLRouter"}),

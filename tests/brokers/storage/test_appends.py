@@ -311,7 +311,7 @@ def test_index_entries_that_find_no_room_refuse_no_batch(tmp_path: Path) -> None
     fill(log, 600)
 
     assert log.end_offset == 601
-    assert log.segments.active.offset_index.entries + len(log.segments.active.waiting) > 500
+    assert log.segments.active.offset_index.file.entries + len(log.segments.active.waiting) > 500
     files.heal()
     log.close()
     path = tmp_path / "t-0" / f"{0:020}.index"

@@ -208,7 +208,7 @@ def large_log(folder: Path) -> tuple[PartitionLog, CountingFiles]:
 @pytest.mark.slow
 def test_no_read_at_damage_walks_through_the_segment(tmp_path: Path) -> None:
     log, files = large_log(tmp_path / "t-0")
-    index_bytes = os.path.getsize(log.segments[0].offset_index.path)
+    index_bytes = os.path.getsize(log.segments[0].offset_index.file.path)
     files.bytes_read = 0
 
     with pytest.raises(RecordsDamaged):
@@ -231,7 +231,7 @@ def test_no_read_at_damage_walks_through_the_segment(tmp_path: Path) -> None:
 def test_indexes_of_a_large_segment_are_made_again_in_steps(tmp_path: Path) -> None:
     log, files = large_log(tmp_path / "t-0")
     segment = log.segments[0]
-    Path(segment.offset_index.path).write_bytes(random.Random(7).randbytes(80_000))
+    Path(segment.offset_index.file.path).write_bytes(random.Random(7).randbytes(80_000))
     steps, files.bytes_read = 1, 0
 
     with pytest.raises(IndexUnfinished):
@@ -278,7 +278,7 @@ def test_indexes_are_made_again_under_appends(
     log = written(tmp_path / "t-0", replace(CONFIG, segment_bytes=1 << 20), segments=1)
     for number in range(100):
         append(log, batch(records=2, size=80, timestamp=NOW_MS + 1_000 * number))
-    index = Path(log.segments.active.offset_index.path)
+    index = Path(log.segments.active.offset_index.file.path)
     log.close()
     entries = index.read_bytes()
     index.write_bytes(shifted_index(entries[:40]) + entries[40:])
@@ -307,7 +307,7 @@ def test_indexes_are_made_again_under_appends(
 
 def test_a_full_disk_puts_the_end_of_a_rebuild_off(tmp_path: Path) -> None:
     log = written(tmp_path / "t-0")
-    index = Path(log.segments[0].offset_index.path)
+    index = Path(log.segments[0].offset_index.file.path)
     log.close()
     index.write_bytes(shifted_index(index.read_bytes()))
     files = FaultyFiles()
@@ -353,7 +353,7 @@ def test_a_damaged_log_opens_without_what_is_derived_from_it(tmp_path: Path, los
 @pytest.mark.parametrize("way", ["abandon", "delete", "truncate", "expire"])
 def test_a_rebuild_ends_with_its_segment(tmp_path: Path, way: str) -> None:
     log, _ = large_log(tmp_path / "t-0")
-    Path(log.segments[0].offset_index.path).write_bytes(random.Random(7).randbytes(80_000))
+    Path(log.segments[0].offset_index.file.path).write_bytes(random.Random(7).randbytes(80_000))
     with pytest.raises(IndexUnfinished):
         log.read(15_000, max_bytes=1)
 
@@ -455,7 +455,7 @@ def test_whatever_is_damaged_what_is_read_is_what_was_written(tmp_path: Path, se
     overwrite(segment, 0, bytes(harmed))
     index_harm = rng.choice(list(INDEX_HARMS))
     log.close()
-    index = Path(segment.offset_index.path)
+    index = Path(segment.offset_index.file.path)
     index.write_bytes(INDEX_HARMS[index_harm](index.read_bytes(), rng))
     log = open_log(log.folder, config, is_clean=True)
 

@@ -21,9 +21,9 @@ def index(
     """A new index with some (offset, position) written, or one over the file that is there."""
     made = OffsetIndex(LocalFiles(), MemoryBudget(budget), str(folder / "1000.log"), BASE)
     if entries is not None:
-        made.clear()
+        made.file.clear()
         made.extend(*zip(*entries, strict=True))
-        made.write_pending()
+        made.file.write_pending()
     return made
 
 
@@ -50,7 +50,7 @@ def test_a_lookup_finds_the_greatest_entry_at_or_below(
 ) -> None:
     searched = index(tmp_path, [(1_009, 4_200), (1_023, 9_000)])
     if where == "memory":
-        searched.clear()
+        searched.file.clear()
         searched.extend((1_009, 1_023), (4_200, 9_000))
     elif where == "both":
         searched = index(tmp_path, [(1_009, 4_200)])
@@ -77,7 +77,7 @@ def test_a_lookup_by_position_finds_a_batch_boundary(
 def test_an_empty_index_answers_the_beginning(tmp_path: Path) -> None:
     assert index(tmp_path).lookup(5_000) == (BASE, 0)
     assert index(tmp_path).last == (BASE, 0)
-    assert index(tmp_path).entries == 0
+    assert index(tmp_path).file.entries == 0
 
 
 def test_entries_are_appended_behind_those_of_an_earlier_run(tmp_path: Path) -> None:
@@ -89,17 +89,17 @@ def test_entries_are_appended_behind_those_of_an_earlier_run(tmp_path: Path) -> 
     again = index(tmp_path)
     assert again.last == (1_009, 4_200)
     again.extend((1_023,), (9_000,))
-    again.write_pending()
+    again.file.write_pending()
 
     assert (tmp_path / "1000.index").read_bytes() == struct.pack(">iiii", 9, 4_200, 23, 9_000)
-    assert again.entries == 2
+    assert again.file.entries == 2
 
 
 def test_a_table_that_was_dropped_is_read_again(tmp_path: Path) -> None:
     searched = index(tmp_path, [(1_009, 4_200), (1_023, 9_000)])
     assert searched.lookup(1_010) == (1_009, 4_200)
 
-    searched.unload()
+    searched.file.unload()
 
     assert searched.lookup(1_010) == (1_009, 4_200)
 
@@ -127,12 +127,12 @@ def test_a_cut_forgets_what_does_not_end_below(
     cut = index(tmp_path, [(1_009, 4_200)])
     cut.extend((1_023,), (9_000,))
     if is_written:
-        cut.write_pending()
+        cut.file.write_pending()
 
     cut.cut(offset, position)
-    cut.write_pending()
+    cut.file.write_pending()
 
-    assert cut.entries == left
+    assert cut.file.entries == left
     assert (tmp_path / "1000.index").stat().st_size == left * 8
 
 
@@ -142,9 +142,9 @@ def test_entries_that_could_not_be_written_wait_and_are_found(tmp_path: Path) ->
     full.extend((1_009, 1_023), (4_200, 9_000))
 
     with pytest.raises(OSError, match="space"):
-        full.write_pending()
+        full.file.write_pending()
     assert full.lookup(1_010) == (1_009, 4_200)
 
     files.heal()
-    full.write_pending()
+    full.file.write_pending()
     assert index(tmp_path).last == (1_023, 9_000)

@@ -140,7 +140,7 @@ def test_index_entries_are_written_as_a_log_grows(tmp_path: Path) -> None:
         append(log, batch(size=5_000))
 
     active = log.segments.active
-    assert os.stat(active.offset_index.path).st_size > 0
+    assert os.stat(active.offset_index.file.path).st_size > 0
     assert len(active.waiting) <= MAX_WAITING * ENTRY.size
     log.close()
 

@@ -16,9 +16,9 @@ def index(folder: Path, entries: list[tuple[int, int]] | None = None) -> TimeInd
     """A new index with some (timestamp, offset) written, or one over the file that is there."""
     made = TimeIndex(LocalFiles(), MemoryBudget(1 << 20), str(folder / "1000.log"), BASE)
     if entries is not None:
-        made.clear()
+        made.file.clear()
         made.extend(*zip(*entries, strict=True))
-        made.write_pending()
+        made.file.write_pending()
     return made
 
 
@@ -34,7 +34,7 @@ def test_an_entry_is_kept_only_if_time_has_grown(tmp_path: Path) -> None:
 
     grown.extend((60, 61), (1_013, 1_014))
 
-    assert grown.entries == 3
+    assert grown.file.entries == 3
     assert grown.last == (61, 1_014)
 
 
@@ -43,9 +43,9 @@ def test_rule_continues_from_the_file_of_an_earlier_run(tmp_path: Path) -> None:
 
     again = index(tmp_path)
     again.extend((50, 51), (1_010, 1_011))
-    again.write_pending()
+    again.file.write_pending()
 
-    assert index(tmp_path).entries == 2
+    assert index(tmp_path).file.entries == 2
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_lookup_finds_the_greatest_entry_at_or_before(
     searched = index(tmp_path, [(50, 1_009)])
     searched.extend((60,), (1_012,))
     if is_written:
-        searched.write_pending()
+        searched.file.write_pending()
         searched = index(tmp_path)
 
     assert searched.lookup(timestamp) == found
@@ -68,7 +68,7 @@ def test_a_lookup_finds_the_greatest_entry_at_or_before(
 def test_records_without_timestamps_leave_it_empty(tmp_path: Path) -> None:
     empty = index(tmp_path, [(-1, 1_009), (-1, 1_010)])
 
-    assert empty.entries == 0
+    assert empty.file.entries == 0
     assert empty.last == (-1, BASE)
 
 
@@ -80,12 +80,12 @@ def test_a_cut_forgets_later_batches_and_lets_time_go_back(
     cut = index(tmp_path, [(50, 1_009)])
     cut.extend((60,), (1_012,))
     if is_written:
-        cut.write_pending()
+        cut.file.write_pending()
 
     cut.cut(offset)
     cut.extend((55,), (1_011,))
-    cut.write_pending()
+    cut.file.write_pending()
 
     expected = left + 1 if left < 2 else 2
-    assert cut.entries == expected
+    assert cut.file.entries == expected
     assert (tmp_path / "1000.timeindex").stat().st_size == expected * 12
