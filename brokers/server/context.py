@@ -26,6 +26,7 @@ from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.server.call import Call
 from brokers.server.metadata_cache import MetadataCache
 from brokers.server.metrics import Metrics
+from brokers.server.tasks import Tasks
 
 if TYPE_CHECKING:
     from brokers.replication.replicas import Replicas
@@ -55,6 +56,7 @@ class Context:
         "groups",
         "image",
         "is_serving",
+        "long_work",
         "loop",
         "metadata_cache",
         "metrics",
@@ -65,6 +67,8 @@ class Context:
 
     # Set by the creator of this context, since it needs the context itself.
     groups: "GroupCoordinator"
+    # Runs what a plain function among the handlers cannot do in its turn; set by dispatch.
+    long_work: Tasks
 
     def __init__(
         self,

@@ -7,8 +7,8 @@ runs as one of a bounded number of tasks; requests beyond that wait their turn.
 
 import asyncio
 import inspect
-from collections import deque
 from collections.abc import Callable, Iterable, Sized
+from functools import partial
 from typing import Any, Final, Protocol
 
 from brokers.protocol.apis import Api
@@ -25,16 +25,11 @@ from brokers.server.file_range import release_all
 from brokers.server.logs import Log
 from brokers.server.metrics import Histogram
 from brokers.server.served_api import Served
+from brokers.server.tasks import Tasks
 
-# Coroutines that may run at the same time in a queue. There is one for those that may wait for the
-# cluster's metadata, so that an agent that hangs does not keep readers from their offsets, and one
-# for those that only yield to other requests.
-MAX_RUNNING: Final = 64
 # Bytes behind the last field of a request. librdkafka leaves up to three, in Metadata, and kafka-go
 # one, in DescribeAcls; more are a sign of another message than the header says.
 MAX_TRAILING_BYTES: Final = 16
-# Requests that may wait for one of those to end; each holds a decoded request of an admin's size.
-MAX_WAITING: Final = 10_000
 
 
 class HandlerModule(Protocol):
@@ -46,24 +41,14 @@ class HandlerModule(Protocol):
     def handle(self) -> Callable[..., Any]: ...
 
 
-class Queue:
-    """Running coroutines, and requests that wait until one of them ends."""
-
-    __slots__ = ("running", "waiting")
-
-    def __init__(self) -> None:
-        self.running = 0
-        self.waiting: deque[tuple[Route, Call, Message]] = deque()
-
-
 class Route:
     """One API that is served here."""
 
-    __slots__ = ("api", "codecs", "handle", "has_error", "is_async", "queue", "seconds")
+    __slots__ = ("api", "codecs", "handle", "has_error", "is_async", "seconds", "tasks")
 
-    def __init__(self, module: HandlerModule, api: Api, seconds: Histogram, queue: Queue) -> None:
+    def __init__(self, module: HandlerModule, api: Api, seconds: Histogram, tasks: Tasks) -> None:
         self.api = api
-        self.queue = queue
+        self.tasks = tasks
         self.handle: Callable[..., Any] = module.handle
         self.is_async = inspect.iscoroutinefunction(module.handle)
         self.seconds = seconds
@@ -99,13 +84,16 @@ class Dispatch:
         self._log = log
         self._now = context.clock.monotonic
         self._routes: dict[int, Route] = {}
-        self._tasks: asyncio.TaskGroup | None = None
-        queues = {waits: Queue() for waits in (False, True)}
+        # Handlers that may wait for the cluster's metadata, so that an agent that hangs does not
+        # keep readers from their offsets, and those that only yield to other requests.
+        by_waits = {waits: Tasks(self._failed) for waits in (False, True)}
+        context.long_work = Tasks(self._failed)
+        self._tasks = (*by_waits.values(), context.long_work)
         for module in modules:
             api = module.SERVED.api()
             assert api.key not in self._routes, f"{api.name} has two handlers"
             seconds = context.metrics.requests_of(api.name)
-            self._routes[api.key] = Route(module, api, seconds, queues[module.SERVED.waits])
+            self._routes[api.key] = Route(module, api, seconds, by_waits[module.SERVED.waits])
         self.apis = {key: route.api for key, route in self._routes.items()}
         context.apis = self.apis
         # The faster path for requests that need none of this.
@@ -113,8 +101,9 @@ class Dispatch:
 
     async def run(self) -> None:
         """Run waiting handlers until cancelled; that cancels the handlers too."""
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
+        async with asyncio.TaskGroup() as group:
+            for tasks in self._tasks:
+                tasks.group = group
             await asyncio.get_running_loop().create_future()
 
     def handle(self, client: Client, request: Request, now: float) -> None:
@@ -127,7 +116,7 @@ class Dispatch:
         except LeftOver as error:
             message = self._without_rest(request, pair, error)
         if route.is_async:
-            self._enqueue(route, call, message)
+            route.tasks.enqueue(call, partial(route.handle, self._context, call, message))
             return
         try:
             answer = route.handle(self._context, call, message)
@@ -187,36 +176,6 @@ class Dispatch:
             self._context.metrics.failed(route.api.name)
         route.seconds.observe(self._now() - call.started)
         return buffers
-
-    def _enqueue(self, route: Route, call: Call, message: Message) -> None:
-        queue = route.queue
-        if queue.running < MAX_RUNNING:
-            self._start(route, call, message)
-        elif len(queue.waiting) < MAX_WAITING:
-            queue.waiting.append((route, call, message))
-        else:
-            call.disconnect(f"more than {MAX_WAITING} requests wait to be handled")
-
-    def _start(self, route: Route, call: Call, message: Message) -> None:
-        assert self._tasks is not None, "the dispatch does not run"
-        route.queue.running += 1
-        self._tasks.create_task(self._run(route, call, message))
-
-    async def _run(self, route: Route, call: Call, message: Message) -> None:
-        try:
-            answer = await route.handle(self._context, call, message)
-        except Exception as error:  # noqa: BLE001 - a handler's bug must not end other clients
-            self._failed(call, error)
-        else:
-            if answer is not None:
-                call.answer(answer)
-        finally:
-            queue = route.queue
-            queue.running -= 1
-            while queue.waiting and queue.running < MAX_RUNNING:
-                following, call, message = queue.waiting.popleft()
-                if call.is_open:
-                    self._start(following, call, message)
 
     def _failed(self, call: Call, error: Exception) -> None:
         self._note(call, error)

@@ -22,6 +22,7 @@ from brokers.server.context import Context
 from brokers.server.metrics import Metrics
 from brokers.server.peers import Peer
 from brokers.server.served_api import Served
+from brokers.server.tasks import Tasks
 from tests.fakes.twin import Twin
 
 LOG_DIR = "/var/lib/samsa-test"
@@ -117,6 +118,7 @@ class Desk:
         self.context.broker_epoch = registered[0].broker_epoch
         self.context.cluster_id = self.twin.cluster_id
         self.context.is_serving = True
+        self.context.long_work = Tasks(lambda call, _error: call.fail())
         self.store.context = self.context
         self.follow()
 
@@ -159,10 +161,11 @@ class Desk:
         return codec(api.response, version).decode(answer)
 
     async def _handled(self, handler: Handler, call: Call, request: Message, line: Line) -> None:
-        answer = handler.handle(self.context, call, request)
-        if asyncio.iscoroutine(answer):
-            answer = await answer
-        if answer is not None:
-            call.answer(answer)
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(WAIT_SECONDS), asyncio.TaskGroup() as group:
+            self.context.long_work.group = group
+            answer = handler.handle(self.context, call, request)
+            if asyncio.iscoroutine(answer):
+                answer = await answer
+            if answer is not None:
+                call.answer(answer)
             await line.ended.wait()

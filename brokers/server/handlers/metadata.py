@@ -6,9 +6,8 @@ The response waits a little for the creation, so that the retry finds the topic 
 creation returns its reason.
 """
 
-import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from brokers.cluster.image import ClusterImage, Topic
@@ -48,9 +47,6 @@ MAX_CREATED: Final = MAX_PROPOSALS
 # takes about a millisecond at most.
 TOPICS_AT_ONCE: Final = 200
 PARTITIONS_AT_ONCE: Final = 300
-# Slower responses in progress. Beyond that every request is answered at once, and a client is told
-# to retry for topics that might be created.
-MAX_RUNNING: Final = 64
 
 _ANY_NUMBER: Final = 2**31
 # The error for the request that created a topic, even if the topic is in the image already.
@@ -58,12 +54,12 @@ _CREATED: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NULL_IS_ALL_SINCE: Final = 1  # before that, no topics meant all topics
 _IDS_SINCE: Final = 12  # version 10 has the field, and no use for it yet
 
-# The event loop itself holds its tasks weakly.
-_RUNNING: Final[set[asyncio.Task[None]]] = set()
-
 
 def handle(context: Context, call: Call, request: MetadataRequest) -> MetadataResponse | None:
-    """Answer from the present state, or start a task if that would take too long."""
+    """Answer from the present state, or start a task if that would take too long.
+
+    If too many tasks run, answer at once; clients retry for topics that might be created.
+    """
     if _wants_all(call, request):
         _tell_all(context, call, request)
         return None
@@ -75,8 +71,8 @@ def handle(context: Context, call: Call, request: MetadataRequest) -> MetadataRe
     missing = [name for asked in wanted[:TOPICS_AT_ONCE] if (name := _to_create(context, asked))]
     creates = bool(missing) and _may_create(context, request)
     is_long = creates or len(wanted) > TOPICS_AT_ONCE or _is_cold(context, call, request)
-    if is_long and len(_RUNNING) < MAX_RUNNING:
-        _start(context, call, _tell_later(context, call, request))
+    if is_long and context.long_work.has_room:
+        context.long_work.start(call, partial(_tell_later, context, call, request))
         return None
     # Missing topics are created when the client retries.
     errors = dict.fromkeys(missing if creates else (), ErrorCode.LEADER_NOT_AVAILABLE)
@@ -91,12 +87,12 @@ def _wants_all(call: Call, request: MetadataRequest) -> bool:
 
 def _tell_all(context: Context, call: Call, request: MetadataRequest) -> None:
     image = context.image
-    at_most = PARTITIONS_AT_ONCE if len(_RUNNING) < MAX_RUNNING else _ANY_NUMBER
+    at_most = PARTITIONS_AT_ONCE if context.long_work.has_room else _ANY_NUMBER
     topics = context.metadata_cache.all_topics(
         image, call.version, operations=_operations(request), at_most=at_most
     )
     if topics is None:
-        _start(context, call, _tell_later(context, call, request))
+        context.long_work.start(call, partial(_tell_later, context, call, request))
     else:
         _answer(context, call, request, image, topics)
 
@@ -112,21 +108,6 @@ def _is_cold(context: Context, call: Call, request: MetadataRequest) -> bool:
         operations=_operations(request),
     )
     return sum(len(topic.partitions) for topic in cold) > PARTITIONS_AT_ONCE
-
-
-def _start(context: Context, call: Call, work: Coroutine[None, None, None]) -> None:
-    """Run longer work beside the other requests of this broker."""
-    task = context.loop.create_task(_watched(call, work))
-    _RUNNING.add(task)
-    task.add_done_callback(_RUNNING.discard)
-
-
-async def _watched(call: Call, work: Coroutine[None, None, None]) -> None:
-    with ExitStack() as failing:
-        # A bug here must not leave a client waiting.
-        failing.callback(call.disconnect, "handler failed")
-        await work
-        failing.pop_all()
 
 
 async def _tell_later(context: Context, call: Call, request: MetadataRequest) -> None:

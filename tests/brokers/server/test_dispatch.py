@@ -10,7 +10,7 @@ import pytest
 from brokers.protocol.codec import codec
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from brokers.server import dispatch
+from brokers.server import tasks
 from brokers.server.call import Call
 from brokers.server.context import Context
 from brokers.server.dispatch import MAX_TRAILING_BYTES
@@ -91,7 +91,7 @@ def test_bytes_behind_the_last_field_are_ignored_as_in_kafka(version: int) -> No
 def test_an_agent_that_hangs_keeps_no_reader_from_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatch, "MAX_RUNNING", 1)
+    monkeypatch.setattr(tasks, "MAX_RUNNING", 1)
     started = asyncio.Event()
 
     async def hang(context: Context, call: Call, request: MetadataRequest) -> MetadataResponse:
@@ -118,7 +118,7 @@ def test_an_agent_that_hangs_keeps_no_reader_from_its_answer(
 
 
 def test_more_waiting_handlers_than_may_run_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MAX_RUNNING", 2)
+    monkeypatch.setattr(tasks, "MAX_RUNNING", 2)
     running_now: list[int] = []
     most = 0
 
@@ -146,8 +146,8 @@ def test_more_waiting_handlers_than_may_run_take_turns(monkeypatch: pytest.Monke
 
 
 def test_too_many_waiting_requests_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MAX_RUNNING", 1)
-    monkeypatch.setattr(dispatch, "MAX_WAITING", 2)
+    monkeypatch.setattr(tasks, "MAX_RUNNING", 1)
+    monkeypatch.setattr(tasks, "MAX_WAITING", 2)
 
     async def never(context: Context, call: Call, request: MetadataRequest) -> None:
         await asyncio.get_running_loop().create_future()
