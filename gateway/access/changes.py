@@ -68,8 +68,11 @@ def tell(event: str, *, actor: Actor, subject: str, **details: str) -> None:
         deliver()
 
     transaction.on_commit(spread)
-    # Last, and robust: whether it arrives is not part of the change.
-    transaction.on_commit(hint, robust=True)
+    # One hint for all changes of a transaction. Those of a savepoint that is rolled back are gone
+    # from this list, too.
+    if not any(after is hint for _, after, *_ in transaction.get_connection().run_on_commit):
+        # Robust: whether it arrives is not part of the change.
+        transaction.on_commit(hint, robust=True)
 
 
 def hint() -> None:

@@ -75,3 +75,28 @@ def test_the_newest_changes_wait_where_nobody_takes_them_over(
         tell(name)
 
     assert [each.subject for each in changes.waiting()] == ["b", "c"]
+
+
+def test_changes_of_a_transaction_send_one_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(changes, "hint", lambda: sent.append(len(changes.waiting())))
+
+    with transaction.atomic():
+        for name in ("a", "b", "c"):
+            changes.tell("user.created", actor=ALICE, subject=name)
+    tell("d")
+
+    assert sent == [3, 4]
+
+
+def test_hint_outlives_a_savepoint_that_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(changes, "hint", lambda: sent.append(len(changes.waiting())))
+
+    with transaction.atomic():
+        with transaction.atomic():
+            changes.tell("user.created", actor=ALICE, subject="a")
+            transaction.set_rollback(True)
+        changes.tell("user.created", actor=ALICE, subject="b")
+
+    assert sent == [1]
