@@ -8,6 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final, Protocol, runtime_checkable
 
 from channels.routing import ProtocolTypeRouter
@@ -19,10 +20,10 @@ from django.urls import get_resolver
 
 from gateway import home, log_lines
 from gateway.connect_port import ConnectPort
-from gateway.dispatch import Dispatch, is_below, is_own
+from gateway.dispatch import Dispatch, is_of_program
 from gateway.forwarding import Forwarded
 from gateway.handshakes import Handshakes
-from gateway.health import Application, Door, Scope
+from gateway.health import Application, Door
 from gateway.host_names import Request
 from gateway.rest import root, worker
 from gateway.rest.origins import Origins
@@ -143,14 +144,10 @@ class Program:
         if _is_on_loop():
             self.begin()
 
-        def is_of_programs(scope: Scope) -> bool:
-            # The worker that passed a call on has checked it.
-            below = any(is_below(scope["path"], prefix) for prefix in prefixes)
-            return below and not is_own(scope)
-
         sockets = Handshakes(routing.router_of(self._worker), programs=prefixes)
         both = ProtocolTypeRouter({"http": dispatch, "websocket": sockets})
-        programs = Origins(both, settings.SAMSA_ALLOWED_ORIGINS, applies=is_of_programs)
+        applies = partial(is_of_program, prefixes=prefixes)
+        programs = Origins(both, settings.SAMSA_ALLOWED_ORIGINS, applies=applies)
         return Forwarded(programs, settings.TRUSTED_PROXIES)
 
 

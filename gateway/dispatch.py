@@ -84,7 +84,7 @@ class Dispatch:
             application = self._bare[scope["path"]]
         else:
             application = self._calls.find(scope)
-            if application is not None or self._is_of_program(scope):
+            if application is not None or is_of_program(scope, self._programs):
                 try:
                     host_names.check(scope)
                     scope, receive = plain(scope, receive)
@@ -95,7 +95,8 @@ class Dispatch:
         elif application is not None:
             await application(scope, receive, with_headers(send))
         else:
-            serve = self._serve_program if self._is_of_program(scope) else self._serve_page
+            is_program = is_of_program(scope, self._programs)
+            serve = self._serve_program if is_program else self._serve_page
             await serve(scope, receive, send)
 
     async def _serve_program(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,9 +165,6 @@ class Dispatch:
         is_served = CONNECT in self._programs and is_below(scope["path"], CONNECT)
         return is_served and is_own(scope) and HOST_USER in scope
 
-    def _is_of_program(self, scope: Scope) -> bool:
-        return any(is_below(scope["path"], prefix) for prefix in self._programs)
-
 
 async def _nothing() -> Message:
     raise AssertionError("the body of a refused call is not read")
@@ -176,6 +174,14 @@ def _as_sent(scope: Scope) -> Scope:
     raw: bytes | None = scope.get("raw_path")
     path = scope["path"] if raw is None else raw.partition(b"?")[0].decode("latin-1")
     return {**scope, "path": path}
+
+
+def is_of_program(scope: Scope, prefixes: Sequence[str]) -> bool:
+    """Tell whether a request came from a program, to a path below one of the prefixes.
+
+    One on the process's own socket did not: the worker that passed it on has checked it.
+    """
+    return not is_own(scope) and any(is_below(scope["path"], prefix) for prefix in prefixes)
 
 
 def is_own(scope: Scope) -> bool:

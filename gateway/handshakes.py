@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway import host_names
-from gateway.dispatch import is_below, is_own
+from gateway.dispatch import is_of_program
 from gateway.health import Application, Receive, Scope, Send
 from gateway.rest.codes import ApiError
 from gateway.ws.consumers import NotServed, refuse
@@ -17,7 +17,9 @@ class Handshakes:
         self._programs = programs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._is_of_program(scope):
+        # Channels removes all slashes at the beginning, and checks of prefixes do not.
+        is_plain = not scope["path"].startswith("//")
+        if not (is_plain and is_of_program(scope, self._programs)):
             await NotServed()(scope, receive, send)
             return
         try:
@@ -26,9 +28,3 @@ class Handshakes:
             await refuse(send, error)
             return
         await self._router(scope, receive, send)
-
-    def _is_of_program(self, scope: Scope) -> bool:
-        # Channels removes all slashes at the beginning, and checks of prefixes do not.
-        if is_own(scope) or scope["path"].startswith("//"):
-            return False
-        return any(is_below(scope["path"], prefix) for prefix in self._programs)
