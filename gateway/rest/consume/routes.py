@@ -1,6 +1,7 @@
 """Declares the calls of version 2 consumers, from any worker to the one that has the consumer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
 from urllib.parse import quote
@@ -9,9 +10,9 @@ from gateway.access.callers import Caller
 from gateway.access.operations import Kind, Operation
 from gateway.rest.calls import Call, Gone
 from gateway.rest.codes import ApiError
-from gateway.rest.consume import bodies, names
-from gateway.rest.consume.actions import ACTIONS, EXIST, Action, Asked
-from gateway.rest.consume.bodies import MAX_BODY_BYTES, V2
+from gateway.rest.consume import actions, bodies, names
+from gateway.rest.consume.actions import NO_CONTENT, Asked, Serve
+from gateway.rest.consume.bodies import EMBEDDED, MAX_BODY_BYTES, V2
 from gateway.rest.consume.ending import Ending
 from gateway.rest.consume.instances import CLAIMS, Instances, claim_of, not_found, seats_with
 from gateway.rest.consume.passing import Passed, Passing, query_of
@@ -28,6 +29,15 @@ ERRORS: Final = {
     409: "The consumer exists (40902), or is not in the state for this call (40901, 40903).",
     **UNPROCESSABLE,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call of an instance: its row, and the function that executes it where the instance is."""
+
+    route: Route
+    serve: Serve
+    is_fetch: bool = False
 
 
 class Room:
@@ -103,10 +113,10 @@ class Room:
             )
             return
         passed = Passed(
-            method=action.method,
+            method=action.route.method,
             group=group,
             instance=name,
-            under=action.under,
+            under=action.route.path.removeprefix(INSTANCE),
             query=query_of(call),
             accept=call.headers.get("accept", "*/*"),
             content_type=call.headers.get("content-type", ""),
@@ -162,48 +172,146 @@ class Room:
         return False
 
 
-ROUTES: Final = (
-    Route(
-        method="POST",
-        path=GROUP,
-        room=Room,
-        handler=Room.create,
-        rights=READ_AS,
-        error_type=V2,
-        tag=TAG,
-        summary="Create a consumer instance of a group.",
-        takes=(V2,),
-        gives=(V2,),
-        errors=ERRORS,
+# A row of a consumer, or of one of its instances.
+_row = partial(Route, room=Room, rights=READ_AS, error_type=V2, gives=(V2,), tag=TAG, errors=ERRORS)
+ACTIONS: Final = (
+    Action(
+        _row(
+            method="DELETE",
+            path=INSTANCE,
+            summary="Delete a consumer instance.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.delete,
     ),
-    *(
-        Route(
-            method=action.method,
-            path=f"{INSTANCE}{action.under}",
-            room=Room,
-            handler=partial(Room.anywhere, action=action),
-            rights=READ_AS,
-            error_type=V2,
-            tag=TAG,
-            summary=action.summary,
-            status=action.status,
-            takes=action.takes,
-            gives=action.gives,
-            query=action.query,
-            errors=ERRORS,
-        )
-        for action in ACTIONS
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/subscription",
+            summary="Subscribe to topics, or to a pattern.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.subscribe,
+    ),
+    Action(
+        _row(
+            method="GET",
+            path=f"{INSTANCE}/subscription",
+            summary="Show what an instance is subscribed to.",
+        ),
+        actions.subscription,
+    ),
+    Action(
+        _row(
+            method="DELETE",
+            path=f"{INSTANCE}/subscription",
+            summary="Unsubscribe from all topics.",
+            status=NO_CONTENT,
+        ),
+        actions.unsubscribe,
+    ),
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/assignments",
+            summary="Assign partitions by hand.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.assign,
+    ),
+    Action(
+        _row(
+            method="GET",
+            path=f"{INSTANCE}/assignments",
+            summary="Show the partitions that an instance reads.",
+        ),
+        actions.assignments,
+    ),
+    Action(
+        _row(
+            method="GET",
+            path=f"{INSTANCE}/records",
+            summary="Fetch records.",
+            gives=tuple(EMBEDDED.values()),
+            query=("timeout", "max_bytes"),
+        ),
+        actions.fetch,
+        is_fetch=True,
+    ),
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/offsets",
+            summary="Commit offsets: those in the body, or those of all fetched records.",
+            takes=(V2,),
+        ),
+        actions.commit,
+    ),
+    Action(
+        _row(
+            method="GET",
+            path=f"{INSTANCE}/offsets",
+            summary="Show committed offsets; the partitions are in the body.",
+            takes=(V2,),
+        ),
+        actions.committed,
+    ),
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/positions",
+            summary="Seek to offsets.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.seek,
+    ),
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/positions/beginning",
+            summary="Seek to the beginning.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.seek_beginning,
+    ),
+    Action(
+        _row(
+            method="POST",
+            path=f"{INSTANCE}/positions/end",
+            summary="Seek to the end.",
+            status=NO_CONTENT,
+            takes=(V2,),
+        ),
+        actions.seek_end,
     ),
 )
-# For other workers; these calls are never passed on again.
+# Only other workers call this.
+EXIST: Final = Action(Route(method="GET", path=INSTANCE), actions.exist)
+
+ROUTES: Final = (
+    _row(
+        method="POST",
+        path=GROUP,
+        handler=Room.create,
+        summary="Create a consumer instance of a group.",
+        takes=(V2,),
+    ),
+    *(replace(each.route, handler=partial(Room.anywhere, action=each)) for each in ACTIONS),
+)
+# For other workers; these calls are never passed on again, and are not described.
 PASSED_ROUTES: Final = tuple(
     Route(
-        method=action.method,
-        path=f"{INSTANCE}{action.under}",
+        method=each.route.method,
+        path=each.route.path,
         room=Room,
-        handler=partial(Room.here, action=action),
+        handler=partial(Room.here, action=each),
         rights=READ_AS,
         error_type=V2,
     )
-    for action in (*ACTIONS, EXIST)
+    for each in (*ACTIONS, EXIST)
 )
