@@ -16,6 +16,7 @@ from django.urls import reverse
 from brokers.cluster.proposals import Action
 from connectors.changes import By
 from console.forms.typed_names import mistyped
+from console.group_changes.plans import FILE_NAME
 from console.kept_forms import keeps_form, typed_in
 from console.origins import origin_of
 from console.pages.errors import error_page
@@ -34,7 +35,6 @@ from gateway.kafka.shown_names import shown
 
 BAD_REQUEST: Final = 400
 FORBIDDEN: Final = 403
-FILE_NAME: Final = "plan.csv"
 # The most digits of the number of a page.
 MAX_DIGITS: Final = 8
 
