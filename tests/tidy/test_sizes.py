@@ -39,7 +39,7 @@ LARGE_CLASSES = {
 # the error again; lower a number when one goes.
 BROAD_HANDLERS = {
     "brokers.controlplane": 4,
-    "brokers.coordination": 6,
+    "brokers.coordination": 7,
     "brokers.replication": 3,
     "brokers.server": 11,
     "brokers.storage": 2,
@@ -107,15 +107,21 @@ def test_handlers_that_catch_everything_become_fewer() -> None:
         for source in product()
         if source.top in PRODUCT
         for node in source.nodes()
-        if isinstance(node, ast.ExceptHandler) and catches_everything(node)
+        if catches_everything(node)
     )
 
     # A handler that is gone leaves no room for another one: its row is lowered with it.
     assert dict(found) == dict(BROAD_HANDLERS)
 
 
-def catches_everything(handler: ast.ExceptHandler) -> bool:
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+def catches_everything(node: ast.AST) -> bool:
+    """Tell whether a node is such a handler, or the end of a block that may suppress errors."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        is_exit = node.name in {"__exit__", "__aexit__"}
+        return is_exit and node.returns is not None and "bool" in ast.unparse(node.returns)
+    if not isinstance(node, ast.ExceptHandler):
+        return False
+    caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
     return any(each is None or ast.unparse(each) in EVERYTHING for each in caught)
 
 
