@@ -1,7 +1,7 @@
 """Django in tests: the project set up once per process, and fresh databases for each test.
 
-Tables are made once and copied, so that a test pays for a file copy and not for migrations. What
-runs on PostgreSQL takes a database of its own on a server that `tests/postgres.py` starts.
+Tables are made once per run and copied, so that a test pays for a file copy and not for migrations.
+What runs on PostgreSQL takes a database of its own on a server that `tests/postgres.py` starts.
 """
 
 import atexit
@@ -18,9 +18,13 @@ from typing import Any
 
 from brokers.key_files import write_keys
 from tests.postgres import PostgresServer
+from tests.suite.shared import made_once
+from tests.suite.tables import TABLES
 
 SESSION_KEY = f"1.{'5e' * 32}"
 CLUSTER_ID = "cluster-of-the-tests-0"
+# The database of a server that others are copies of.
+MIGRATED = "migrated"
 FILES = {"default": "web.db", "cluster": "cluster.db", "connect": "connect.db"}
 
 
@@ -45,20 +49,24 @@ def project_home() -> Path:
     return home
 
 
-@cache
 def migrated() -> Path:
     """Return a folder with the SQLite files, their tables made and nothing in them."""
-    home = project_home()
+    project_home()
+    return made_once(TABLES, migrate_files)
+
+
+def migrate_files(folder: Path) -> None:
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connections  # noqa: PLC0415
 
-    for alias in FILES:
-        call_command("migrate", database=alias, verbosity=0, interactive=False, skip_checks=True)
-        with connections[alias].cursor() as cursor:
-            # Out of the log and into the file, which is copied alone.
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connections[alias].close()
-    return home
+    with pointed_at({alias: {"NAME": folder / name} for alias, name in FILES.items()}):
+        for alias in FILES:
+            call_command(
+                "migrate", database=alias, verbosity=0, interactive=False, skip_checks=True
+            )
+            with connections[alias].cursor() as cursor:
+                # Out of the log and into the file, which is copied alone.
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager
@@ -120,16 +128,18 @@ def postgres_database(server: PostgresServer) -> Iterator[str]:
             server.drop_database(name)
 
 
-@cache
 def migrated_on(folder: Path, port: int) -> str:
-    """Make, once per process and server, a database with all tables and nothing in them."""
+    """Make, once per run and server, a database with all tables and nothing in them."""
     project_home()
-    from django.core.management import call_command  # noqa: PLC0415
 
-    name = f"migrated_{secrets.token_hex(8)}"
-    with pointed_at_postgres(PostgresServer(folder=folder, port=port).make_database(name)):
-        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
-    return name
+    def migrate(_folder: Path) -> None:
+        from django.core.management import call_command  # noqa: PLC0415
+
+        with pointed_at_postgres(PostgresServer(folder=folder, port=port).make_database(MIGRATED)):
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+
+    made_once(f"{TABLES}-{folder.name}", migrate)
+    return MIGRATED
 
 
 @contextmanager

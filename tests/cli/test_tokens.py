@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from tests.fakes.broker_thread import broker_beside
 
 project_home()
 
+from gateway.access.management.commands.tokens import Command as TokensCommand  # noqa: E402
 from gateway.access.token_scopes import NAMED  # noqa: E402
 from tests.fakes.whole_door import WholeDoor, whole_door  # noqa: E402
 
@@ -35,7 +36,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
     folder, source = tmp_path / "home", migrated()
     folder.mkdir(mode=0o700)
     shutil.copytree(project_home() / "secrets", folder / "secrets")
-    for name in (*FILES.values(), "cluster-id"):
+    shutil.copyfile(project_home() / "cluster-id", folder / "cluster-id")
+    for name in FILES.values():
         shutil.copyfile(source / name, folder / name)
     with pointed_at({alias: {"NAME": folder / name} for alias, name in FILES.items()}):
         yield folder
@@ -53,14 +55,34 @@ def tokens(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_token_may_be_for_each_scope(home: Path) -> None:
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run the command that a process becomes, in this process, which saves its start."""
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        code: int | str | None = 0
+        capsys.readouterr()
+        try:
+            TokensCommand().run_from_argv(["manage.py", "tokens", *arguments])
+        except SystemExit as end:
+            code = end.code
+        output, errors = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, int(code or 0), output, errors)
+
+    return run
+
+
+def test_a_token_may_be_for_each_scope(home: Path, command: Command) -> None:
     names = [f"--{scope.value}=shop*" for scope in NAMED]
 
     made = tokens(home, "create", "all", *names)
 
     assert made.returncode == 0, made.stderr
     assert list(SCOPES) == [scope.value for scope in NAMED]
-    row = tokens(home, "list").stdout
+    row = command("list").stdout
     assert "use-secrets on secret shop*" in row
     assert "create-connectors on connector shop*" in row
 
@@ -101,31 +123,38 @@ def test_a_token_is_all_that_is_printed_and_is_shown_in_no_list(home: Path) -> N
     ],
 )
 def test_what_cannot_be_is_refused_with_nothing_on_standard_output(
-    home: Path, arguments: tuple[str, ...], said: str
+    command: Command, arguments: tuple[str, ...], said: str
 ) -> None:
-    refused = tokens(home, *arguments)
+    refused = command(*arguments)
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert said in refused.stderr
+
+
+def test_a_refusal_is_the_refusal_of_the_process(home: Path) -> None:
+    refused = tokens(home, "create", "a b", "--admin")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "is not a token name" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
-def test_a_name_is_given_once_and_ends_once(home: Path) -> None:
-    assert tokens(home, "create", "ci", "--admin").returncode == 0
+def test_a_name_is_given_once_and_ends_once(command: Command) -> None:
+    assert command("create", "ci", "--admin").returncode == 0
 
-    again = tokens(home, "create", "ci", "--admin")
-    ended = [tokens(home, "revoke", "ci") for _ in range(2)]
+    again = command("create", "ci", "--admin")
+    ended = [command("revoke", "ci") for _ in range(2)]
 
     assert "there is, or was, a token “ci”" in again.stderr
     assert [done.returncode for done in ended] == [0, 1]
     assert "ci is revoked already" in ended[1].stderr
 
 
-def test_names_that_look_like_options_are_names(home: Path) -> None:
+def test_names_that_look_like_options_are_names(home: Path, command: Command) -> None:
     made = tokens(home, "create", "odd", "--read=-x", "--group=--admin", "--write=ä*")
 
     assert made.returncode == 0, made.stderr
-    row = tokens(home, "list").stdout
+    row = command("list").stdout
     assert "read-payloads on topic -x" in row
     assert "view on group --admin" in row
     assert "produce on topic ä*" in row
@@ -159,8 +188,10 @@ def door(home: Path, tmp_path: Path) -> Iterator[WholeDoor]:
 
 
 @pytest.mark.alone
-def test_a_revoked_token_is_refused_and_ends_its_stream(home: Path, door: WholeDoor) -> None:
-    door.token = tokens(home, "create", "ci", "--read=orders").stdout.strip()
+def test_a_revoked_token_is_refused_and_ends_its_stream(
+    home: Path, command: Command, door: WholeDoor
+) -> None:
+    door.token = command("create", "ci", "--read=orders").stdout.strip()
     head = (
         "GET /rest/v1/topics/orders/records HTTP/1.1\r\nHost: localhost\r\n"
         f"Accept: application/x-ndjson\r\nAuthorization: Bearer {door.token}\r\n\r\n"
@@ -186,8 +217,8 @@ def test_a_revoked_token_is_refused_and_ends_its_stream(home: Path, door: WholeD
     assert took_s < REVOKED_S
 
 
-def test_an_expired_token_is_refused(home: Path, door: WholeDoor) -> None:
-    door.token = tokens(home, "create", "ci", "--read=orders", "--expires=1s").stdout.strip()
+def test_an_expired_token_is_refused(command: Command, door: WholeDoor) -> None:
+    door.token = command("create", "ci", "--read=orders", "--expires=1s").stdout.strip()
 
     until = time.monotonic() + REVOKED_S
     while (told := door.ask("GET", "/rest/topics/orders")).status == 200:
@@ -195,4 +226,4 @@ def test_an_expired_token_is_refused(home: Path, door: WholeDoor) -> None:
 
     assert told.code == (401, 40101)
     assert "expired" in told.json()["message"]
-    assert "\texpired\t" in tokens(home, "list").stdout
+    assert "\texpired\t" in command("list").stdout

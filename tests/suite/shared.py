@@ -9,6 +9,8 @@ The controlling process starts the services itself, in a thread that lives as lo
 the kernel ends a supervisor when the thread that started it ends.
 """
 
+import atexit
+import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +140,30 @@ def run_folder() -> Path | None:
     """Return the folder of this run, which is removed at its end; None outside of a run."""
     address = os.environ.get(ADDRESS_VARIABLE)
     return None if address is None else Path(address).parent
+
+
+@cache
+def own_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="samsa-own-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder of this run; the first process that asks for it fills it.
+
+    Outside of a run it belongs to this process.
+    """
+    place = run_folder() or own_folder()
+    made = place / name
+    with (place / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            # One whose filling failed stays, without the name.
+            folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
+            make(folder)
+            folder.rename(made)
+    return made
 
 
 def connected(address: str) -> socket.socket:

@@ -17,6 +17,7 @@ from tests.suite.shared import (
     ask,
     connected,
     keeping,
+    made_once,
     unique_name,
 )
 
@@ -125,3 +126,23 @@ def test_the_home_of_the_run_is_the_same_for_all_who_ask() -> None:
     assert first.bootstrap == second.bootstrap
     assert first.pid("broker-1") == second.pid("broker-1")
     assert {entry["state"] for entry in first.status()["components"]} == {"healthy"}
+
+
+def test_a_folder_of_a_run_is_filled_once_and_ends_with_the_run() -> None:
+    filled: list[Path] = []
+
+    def fill(folder: Path) -> None:
+        filled.append(folder)
+        if len(filled) == 1:
+            raise OSError("the first one is killed")
+        (folder / "web.db").touch()
+
+    with keeping({}):
+        with pytest.raises(OSError, match="killed"):
+            made_once("tables", fill)
+        found = [made_once("tables", fill) for _ in range(2)]
+
+        assert found[0] == found[1]
+        assert (found[0] / "web.db").exists()
+    assert len(filled) == 2
+    assert not found[0].exists()
