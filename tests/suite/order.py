@@ -24,7 +24,7 @@ UNIT_SECONDS: Final = 40.0
 # sources parses the whole project, once per process; a Spark takes 1 GB and twenty seconds.
 SPARK: Final = "tests/spark"
 TOGETHER: Final = {
-    re.compile(r"from tests\.tidy\.project import .*\b(sources|product)\b"): "tests/tidy",
+    re.compile(r"from tests\.\S+ import .*\b(sources|product|pages)\b"): "tests/tidy",
     re.compile(r"^(def .*| {4}.*)\bspark: \w+[,)]", re.MULTILINE): SPARK,
 }
 # Units that stay whole however long they take.

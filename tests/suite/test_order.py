@@ -74,12 +74,14 @@ def test_a_file_says_by_its_text_what_it_shares(
     (tmp_path / "rules.py").write_text(
         "from tests.tidy.project import ROOT, sources\n", encoding="utf-8"
     )
+    (tmp_path / "pages.py").write_text("from tests.tidy.pages import MAP, pages\n", "utf-8")
     (tmp_path / "plain.py").write_text("def test_x(): ...\n", encoding="utf-8")
 
-    found = [unit_of_file(name) for name in ("cluster.py", "rules.py", "plain.py", "gone.py")]
+    found = [unit_of_file(name) for name in ("cluster.py", "rules.py", "pages.py", "plain.py")]
 
     unit_of_file.cache_clear()
-    assert found == ["cluster.py", "tests/tidy", None, None]
+    assert found == ["cluster.py", "tests/tidy", "tests/tidy", None]
+    assert unit_of_file("gone.py") is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from tests.tidy.project import PRODUCT, ROOT, Source, product
 
 MAP: Final = Path("docs/map")
 IMPORTS: Final = MAP / "imports.md"
+PACKAGE_PAGES: Final = tuple(MAP / f"{top}.md" for top in (*PRODUCT, "bench"))
+PAGES: Final = (*PACKAGE_PAGES, IMPORTS)
 COMMAND: Final = "python -m tests.tidy.pages"
 NOTHING: Final = "–"
 IMPORT_PAGE: Final = f"""# Who may import whom
@@ -45,7 +47,7 @@ They import names from a table within their own package only.
 
 def pages() -> Mapping[Path, str]:
     """Return the text of each page."""
-    found = {MAP / f"{top}.md": package_page(top, list(product())) for top in (*PRODUCT, "bench")}
+    found = {page: package_page(page.stem, list(product())) for page in PACKAGE_PAGES}
     return {**found, IMPORTS: import_page()}
 
 

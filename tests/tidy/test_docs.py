@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.pages import COMMAND, MAP, pages
+from tests.tidy.pages import COMMAND, MAP, PAGES, pages
 from tests.tidy.project import ROOT, walk
 
 ARCHITECTURE = Path("docs/architecture.md")
@@ -41,7 +41,7 @@ def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
     assert [each for each in targets if not (ROOT / page.parent / each).exists()] == []
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
+@pytest.mark.parametrize("page", PAGES, ids=str)
 def test_generated_page_follows_from_the_code(page: Path) -> None:
     assert text_of(page) == pages()[page], f"renew it with `{COMMAND}`"
 
