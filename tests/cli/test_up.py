@@ -6,9 +6,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,25 +52,46 @@ def start(home: Path) -> "subprocess.CompletedProcess[str]":
     return samsa_process("up", "--detach", "--home", home, *ports)
 
 
+def start_and_check(home: Path) -> Mapping[str, Any]:
+    """Start a home with two brokers; return what `status` says of it."""
+    done = start(home)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = samsa("status", "--json", "--home", home)
+    assert result.exit_code == 0
+    status = told(result)
+    # All come at once, in any order; broker-1 is broker 1 all the same.
+    assert [broker["id"] for broker in status["brokers"]] == [1, 2]
+    assert status["bootstrap"] in done.stdout
+    assert (home / "secrets" / "admin-password").stat().st_mode & 0o777 == 0o600
+    return status
+
+
+def stop_and_check(home: Path) -> None:
+    """Stop a home, and find nothing of it running."""
+    assert samsa("down", "--home", home).exit_code == 0
+    assert list(leftovers.marked(home)) == []
+    assert samsa("status", "--home", home).exit_code == 1
+
+
 @pytest.mark.slow
-def test_an_empty_home_becomes_healthy_and_stops_without_a_trace_twice(tmp_path: Path) -> None:
-    with stopped_after(tmp_path):
-        for _ in range(2):
-            started = start(tmp_path)
-            assert started.returncode == 0, started.stdout + started.stderr
+def test_homes_start_side_by_side_and_stop_without_a_trace_each_by_itself(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    with stopped_after(one, two):
+        first, second = start_and_check(one), start_and_check(two)
 
-            result = samsa("status", "--json", "--home", tmp_path)
-            assert result.exit_code == 0
-            status = told(result)
-            # All come at once, in any order; broker-1 is broker 1 all the same.
-            assert [broker["id"] for broker in status["brokers"]] == [1, 2]
-            assert status["bootstrap"] in started.stdout
-            password = tmp_path / "secrets" / "admin-password"
-            assert password.stat().st_mode & 0o777 == 0o600
+        stop_and_check(one)
+        assert samsa("status", "--home", two).exit_code == 0
+        start_and_check(one)
+        stop_and_check(one)
 
-            assert samsa("down", "--home", tmp_path).exit_code == 0
-            assert list(leftovers.marked(tmp_path)) == []
-            assert samsa("status", "--home", tmp_path).exit_code == 1
+        assert first["bootstrap"] != second["bootstrap"]
+        assert samsa("status", "--home", two).exit_code == 0
+        # The death of its supervisor stops the brokers cleanly, too.
+        os.kill(second["components"][0]["pid"], signal.SIGKILL)
+        wait_until_gone(two)
+        marks = sorted(path.parent.name for path in two.glob("data/*/.kafka_cleanshutdown"))
+        assert marks == ["broker-1", "broker-2"]
+        assert list(leftovers.marked(two)) == []
 
 
 @pytest.mark.slow
@@ -101,34 +123,6 @@ def is_healthy_again(home: Path, name: str, killed: int) -> bool:
         if result.exit_code == 0 and pid != killed:
             return True
     return False
-
-
-@pytest.mark.slow
-def test_the_death_of_the_supervisor_stops_brokers_cleanly(tmp_path: Path) -> None:
-    with stopped_after(tmp_path):
-        assert start(tmp_path).returncode == 0
-        supervisor = told(samsa("status", "--json", "--home", tmp_path))["components"][0]
-
-        os.kill(supervisor["pid"], signal.SIGKILL)
-        wait_until_gone(tmp_path)
-
-        marks = sorted(path.parent.name for path in tmp_path.glob("data/*/.kafka_cleanshutdown"))
-        assert marks == ["broker-1", "broker-2"]
-        assert list(leftovers.marked(tmp_path)) == []
-
-
-@pytest.mark.slow
-def test_two_homes_run_side_by_side(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    with stopped_after(one, two):
-        assert start(one).returncode == 0
-        assert start(two).returncode == 0
-
-        first, second = (told(samsa("status", "--json", "--home", home)) for home in (one, two))
-        samsa("down", "--home", one)
-
-        assert first["bootstrap"] != second["bootstrap"]
-        assert samsa("status", "--home", two).exit_code == 0
 
 
 @pytest.mark.slow
