@@ -35,7 +35,7 @@ BROKERS = 2
 # What the consumer reads before it is paused.
 READ = 400
 PER_SECOND = 1_000
-PAUSED_SECONDS = count(4, 10)
+PAUSED_SECONDS = count(4, 4, long=10)
 # How soon all must be seen, and how exactly.
 SEEN_SECONDS = 2.0
 RECORDS_OFF = 1

@@ -21,10 +21,10 @@ from bench import gateway_ws
 from bench.broker_targets import Target
 from bench.gateway import worker
 from bench.processes import Process
-from tests.cluster import running_cluster
+from tests.perf.brokers import one_broker
 from tests.scale import count
 
-pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(300)]
 
 TOPIC = "fast"
 SECONDS = count(6, 15, long=60)
@@ -51,13 +51,8 @@ KEPT = 0.4
 
 @contextmanager
 def beside(folder: Path) -> Iterator[tuple[Target, int, Process]]:
-    with running_cluster(folder / "home") as cluster:
-        host, _colon, port = cluster.bootstrap.rpartition(":")
-        broker = Target(
-            name="broker", host=host, port=int(port), pid=cluster.pid("broker-1"), is_ours=True
-        )
-        with worker(broker) as (at, process):
-            yield broker, at, process
+    with one_broker(folder / "home") as (_cluster, broker), worker(broker) as (at, process):
+        yield broker, at, process
 
 
 class Writer(threading.Thread):
@@ -176,6 +171,7 @@ async def until(due: float) -> None:
         pass
 
 
+@pytest.mark.alone
 def test_a_fast_socket_keeps_its_rate_beside_slow_ones(
     tmp_path: Path, report: Callable[[str], None]
 ) -> None:

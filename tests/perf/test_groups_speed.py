@@ -15,12 +15,13 @@ import pytest
 
 from bench import broker as bare
 from bench import groups
-from bench.broker_targets import Target, floor, own_broker
+from bench.broker_targets import Target, floor
 from bench.group_clients import Seen
 from bench.groups import Size, steady_works
 from brokers.server.daemon import GC_THRESHOLDS
 from brokers.server.descriptors import for_clients
 from tests.fakes.broker_thread import broker_beside
+from tests.perf.brokers import one_broker
 
 ROOM = 2
 SECONDS = 0.5
@@ -39,8 +40,9 @@ pytestmark = [pytest.mark.campaign, pytest.mark.alone, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Target]:
-    with own_broker({groups.DELAY: str(groups.SHORT_DELAY_MS)}) as (target, _seconds):
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    folder = tmp_path_factory.mktemp("groups") / "home"
+    with one_broker(folder, {groups.DELAY: str(groups.SHORT_DELAY_MS)}) as (_cluster, target):
         target.make_topic(groups.TOPIC, 50)
         yield target
 

@@ -6,8 +6,7 @@ clients leave behind and the CPU of an idle process are the same beside other wo
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,10 @@ from bench.partitions import create, produce
 from bench.processes import Process
 from bench.scale import CHURN_MB, CHURN_PARTITIONS, CONNECTION_KIB, REST_MB, churn_round, restart
 from bench.soak import SHARE_PERCENT, watch
-from tests.cluster import Cluster, running_cluster
+from tests.cluster import running_cluster
 from tests.fakes.broker_thread import BesideBroker, broker_beside
 from tests.fakes.listener import until
+from tests.perf.brokers import one_broker
 from tests.scale import count
 
 pytestmark = [pytest.mark.campaign, pytest.mark.slow]
@@ -37,17 +37,9 @@ CREATE_SECONDS = 3
 RESTART_SECONDS = 3
 IDLE_CONNECTIONS = 1_000
 ROUNDS = 4
-ROUND_SECONDS = 5
+ROUND_SECONDS = count(3, 3, long=5)
 REST_SECONDS = count(10, 10, long=300)
 SETTLE_SECONDS = 5
-
-
-@contextmanager
-def one_broker(folder: Path) -> Iterator[tuple[Cluster, Target]]:
-    with running_cluster(folder, brokers=1) as cluster:
-        host, _colon, port = cluster.bootstrap.rpartition(":")
-        pid = cluster.pid("broker-1")
-        yield cluster, Target(name="broker", host=host, port=int(port), pid=pid, is_ours=True)
 
 
 def watched(broker: Target) -> Process:

@@ -16,7 +16,7 @@ from gateway.kafka.producer import TopicWriter
 from gateway.kafka.values import NewRecord, NewTopic, Span
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 PLAIN = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
