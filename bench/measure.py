@@ -60,49 +60,30 @@ def best_cpu(
     round_seconds: float = ROUND_SECONDS,
 ) -> dict[str, float]:
     """Return CPU seconds (user + system, all threads) of one call, best of alternated rounds."""
-    return _best(contenders, time.process_time_ns, rounds, round_seconds)
-
-
-def best_wall(
-    contenders: Mapping[str, Callable[[], object]],
-    *,
-    rounds: int = ROUNDS,
-    round_seconds: float = ROUND_SECONDS,
-) -> dict[str, float]:
-    """Return elapsed seconds of one call, the best of alternated rounds."""
-    return _best(contenders, time.perf_counter_ns, rounds, round_seconds)
-
-
-def _best(
-    contenders: Mapping[str, Callable[[], object]],
-    timer: Callable[[], int],
-    rounds: int,
-    round_seconds: float,
-) -> dict[str, float]:
     with quiet_collector():
-        loops = {name: _calibrate(call, timer, round_seconds) for name, call in contenders.items()}
+        loops = {name: _calibrate(call, round_seconds) for name, call in contenders.items()}
         best = dict.fromkeys(contenders, float("inf"))
         for _ in range(rounds):
             for name, call in contenders.items():
-                best[name] = min(best[name], _time(call, timer, loops[name]) / loops[name])
+                best[name] = min(best[name], _time(call, loops[name]) / loops[name])
     return {name: nanoseconds / 1e9 for name, nanoseconds in best.items()}
 
 
-def _calibrate(call: Callable[[], object], timer: Callable[[], int], round_seconds: float) -> int:
+def _calibrate(call: Callable[[], object], round_seconds: float) -> int:
     """Find how many calls fill a round; the first one also warms caches and lazy compilation."""
     call()
     loops = 1
-    while (spent := _time(call, timer, loops)) < round_seconds * 1e9 / 4:
+    while (spent := _time(call, loops)) < round_seconds * 1e9 / 4:
         loops *= 4 if spent < round_seconds * 1e9 / 16 else 2
     return max(1, round(loops * round_seconds * 1e9 / spent))
 
 
-def _time(call: Callable[[], object], timer: Callable[[], int], loops: int) -> int:
+def _time(call: Callable[[], object], loops: int) -> int:
     turns = range(loops)
-    start = timer()
+    start = time.process_time_ns()
     for _ in turns:
         call()
-    return timer() - start
+    return time.process_time_ns() - start
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -11,19 +11,17 @@ methods that say so wait for the disk: a flush is `begin_flush`, `ticket.run` in
 """
 
 from collections.abc import Generator
-from contextlib import suppress
 
 from brokers.protocol.errors import KafkaError
 from brokers.storage import reads, retention, time_search
 from brokers.storage.appends import Appended, Appends
-from brokers.storage.cleaning import Cleaned, Result
+from brokers.storage.cleaning import Cleaned
 from brokers.storage.compaction import Cleaning, Extent, cleanable, learn_age, must_close
 from brokers.storage.epochs import EpochCache
 from brokers.storage.errors import (
     LogDirFailed,
     OffsetOutOfRange,
     OutOfSpace,
-    StorageError,
     write_failed,
 )
 from brokers.storage.fsync import FlushTicket
@@ -409,23 +407,6 @@ class PartitionLog:
         """Give the new files their names; if that is refused, the next cleaning does."""
         with self._folder.on_disk("clean"):
             self._folder.swaps.finish(ticket)
-
-    def swap_cleaned(self, cleaning: Cleaning, result: Result, now_ms: int) -> bool:
-        """Do all steps for all groups at once, for callers that may wait; False if it was void."""
-        for group in result.groups:
-            ticket = self.begin_swap(cleaning, group)
-            if ticket is None:
-                return False
-            # Taking the ticket back, which is required, raises its error.
-            with suppress(KafkaError, StorageError):
-                ticket.run()
-            ticket = self.exchange_cleaned(ticket, now_ms)
-            if ticket is None:
-                return False
-            with suppress(KafkaError, StorageError):
-                ticket.run()
-            self.finish_swap(ticket)
-        return True
 
     def truncate_to(self, offset: int) -> bool:
         """Cut the log so that it ends at `offset`; False if it ends there or before already.

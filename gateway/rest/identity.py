@@ -88,9 +88,6 @@ class SessionProof:
     key: str
 
 
-Proof = TokenProof | UserProof | SessionProof
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     caller: Caller

@@ -24,7 +24,6 @@ CODEC_BITS: Final = 0x07
 APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
-DELETE_HORIZON: Final = 0x40
 # The shortest record: its length, attributes, two deltas, two null fields, no headers.
 MIN_RECORD: Final = 7
 

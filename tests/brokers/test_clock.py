@@ -2,7 +2,8 @@
 
 import pytest
 
-from brokers.clock import Clock, ManualClock, SystemClock, iso_time
+from brokers.clock import Clock, SystemClock, iso_time
+from tests.fakes.clock import ManualClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), ManualClock()])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.key_files import LOOK_SECONDS, MAX_FILE_BYTES, KeyFile, read_keys, write_keys
+from tests.fakes.clock import ManualClock
 
 
 def key_file(path: Path) -> tuple[KeyFile, ManualClock]:

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from brokers.clock import ManualClock
 from brokers.slices import Slices
+from tests.fakes.clock import ManualClock
 
 
 def test_a_slice_ends_after_a_millisecond_and_not_before() -> None:

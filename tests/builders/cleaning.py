@@ -1,9 +1,11 @@
 """Compacted logs: records with keys in, what a reader finds of them out."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import batches
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
@@ -11,6 +13,7 @@ from brokers.protocol.records.reader import Record, records
 from brokers.storage.clean_worker import decode_job, decode_result, encode_job, encode_result
 from brokers.storage.cleaning import Result, clean
 from brokers.storage.compaction import Cleaning
+from brokers.storage.errors import StorageError
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
@@ -85,8 +88,26 @@ def clean_now(log: PartitionLog, *, now_ms: int = NOW_MS, first_dirty: int = 0) 
     """One whole cleaning."""
     cleaning = plan(log, now_ms=now_ms, first_dirty=first_dirty)
     result = cleaned(cleaning, log.handles.files)
-    assert log.swap_cleaned(cleaning, result, now_ms)
+    assert swap_cleaned(log, cleaning, result, now_ms)
     return result
+
+
+def swap_cleaned(log: PartitionLog, cleaning: Cleaning, result: Result, now_ms: int) -> bool:
+    """Do all steps for all groups at once; return False if the cleaning was void."""
+    for group in result.groups:
+        ticket = log.begin_swap(cleaning, group)
+        if ticket is None:
+            return False
+        # Taking the ticket back, which is required, raises its error.
+        with suppress(KafkaError, StorageError):
+            ticket.run()
+        ticket = log.exchange_cleaned(ticket, now_ms)
+        if ticket is None:
+            return False
+        with suppress(KafkaError, StorageError):
+            ticket.run()
+        log.finish_swap(ticket)
+    return True
 
 
 def rows_of(log: PartitionLog) -> list[Record]:

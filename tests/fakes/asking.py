@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Protocol, Self, cast
 
-from brokers.clock import ManualClock
 from brokers.cluster.proposals import Outcome, Proposal
 from brokers.cluster.store import MetadataStore
 from brokers.config import BrokerConfig
@@ -23,6 +22,7 @@ from brokers.server.metrics import Metrics
 from brokers.server.peers import Peer
 from brokers.server.served_api import Served
 from brokers.server.tasks import Tasks
+from tests.fakes.clock import ManualClock
 from tests.fakes.twin import Twin
 
 LOG_DIR = "/var/lib/samsa-test"

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from brokers.clock import ManualClock
 from brokers.cluster.image import ClusterImage
 from brokers.coordination.groups.classic import ClassicGroup
 from brokers.coordination.groups.classic_records import restored, written
@@ -27,6 +26,7 @@ from brokers.coordination.shard import (
     TimerKey,
 )
 from brokers.protocol.errors import KafkaError
+from tests.fakes.clock import ManualClock
 
 
 @dataclass

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from brokers.clock import Clock, ManualClock
+from brokers.clock import Clock
 from brokers.cluster import levels, plans
 from brokers.cluster.apply import ImageDraft
 from brokers.cluster.changes import (
@@ -47,6 +47,7 @@ from brokers.cluster.proposals import (
 from brokers.cluster.store import MetadataRegressed, Registered, Registration, Update
 from brokers.cluster.topic_names import collision_key
 from brokers.protocol.errors import ErrorCode, KafkaError
+from tests.fakes.clock import ManualClock
 
 # The same number as in an agent.
 CHANGES_KEPT: Final = 10_000

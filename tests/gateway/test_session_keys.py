@@ -10,9 +10,9 @@ from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 
-from brokers.clock import ManualClock
 from brokers.key_files import LOOK_SECONDS, KeyFile, write_keys
 from gateway.session_keys import SessionKey, ValidKeys
+from tests.fakes.clock import ManualClock
 
 
 class Web:

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-from brokers.clock import ManualClock
 from gateway.access.callers import Caller, CallerKind
 from gateway.access.grants import Grant, Rights
 from gateway.access.operations import Role
@@ -29,6 +28,7 @@ from gateway.rest.router import Router
 from gateway.rest.strangers import Strangers
 from gateway.rest.traffic import Counter
 from tests.fakes.asgi import asked
+from tests.fakes.clock import ManualClock
 from tests.stories.script import Commands, Milliseconds, counted
 
 CLUSTER: Final = "c"

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
 
-from brokers.clock import ManualClock
 from brokers.protocol.errors import KafkaError
 from brokers.protocol.records.batch import batches
 from brokers.protocol.records.reader import Record, records
@@ -23,6 +22,7 @@ from brokers.storage.log import PartitionLog
 from brokers.storage.log_config import LogConfig
 from tests.builders.cleaning import clean_now, keyed, rows_of
 from tests.builders.logs import finished, open_log
+from tests.fakes.clock import ManualClock
 from tests.fakes.faulty_files import UnsyncedFiles
 from tests.stories.script import Commands, Milliseconds, counted
 

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from brokers.clock import ManualClock
 from tests.database import project_home
+from tests.fakes.clock import ManualClock
 
 project_home()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 from django.db import OperationalError
 
-from brokers.clock import ManualClock
 from brokers.cluster.proposals import CreateTopic
 from brokers.cluster.store import Registered
 from brokers.protocol.errors import ErrorCode, KafkaError
@@ -19,6 +18,7 @@ from tests.brokers.controlplane.host import (
     running_host,
     serving_broker,
 )
+from tests.fakes.clock import ManualClock
 
 from brokers.controlplane.sessions import SESSION_S  # isort: skip
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from brokers.clock import ManualClock
 from tests.database import project_home
+from tests.fakes.clock import ManualClock
 
 project_home()
 

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from brokers.clock import ManualClock
 from brokers.coordination.answers import Answers
 from brokers.coordination.shard import Answer
+from tests.fakes.clock import ManualClock
 from tests.fakes.toy_shard import Number
 
 # To answer takes a millisecond here, and a slice is two; one more for how seconds are rounded.

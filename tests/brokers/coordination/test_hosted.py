@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from brokers.clock import ManualClock, SystemClock
+from brokers.clock import SystemClock
 from brokers.coordination.house import Limits
 from brokers.coordination.shard import NOBODY, Claim, Operation, Outcome, Record
 from brokers.protocol.errors import ErrorCode
 from brokers.storage.errors import LogDirFailed
 from tests.brokers.coordination.desk import cluster, desk, noting, offsets, turns, value
 from tests.brokers.replication.parts import GatedFiles, until
+from tests.fakes.clock import ManualClock
 from tests.fakes.toy_shard import (
     Number,
     ToyOperation,

@@ -4,7 +4,6 @@ import asyncio
 import errno
 from pathlib import Path
 
-from brokers.clock import ManualClock
 from brokers.coordination.runtime import ShardState
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.records.builder import BatchBuilder
@@ -13,6 +12,7 @@ from brokers.replication.waits import WaitRoom
 from tests.brokers.coordination.desk import NAME, Desk, cluster, desk, offsets
 from tests.brokers.replication.parts import GatedFiles, rig, until
 from tests.builders.logs import NOW_MS
+from tests.fakes.clock import ManualClock
 from tests.fakes.faulty_files import Fault, FaultyFiles
 from tests.fakes.toy_shard import add
 

@@ -7,10 +7,11 @@ from typing import cast
 
 import pytest
 
-from brokers.clock import Clock, ManualClock
+from brokers.clock import Clock
 from brokers.coordination.shard import CancelTimer, SetTimer, TimerKey
 from brokers.coordination.timers import Timers
 from brokers.replication.deadlines import Deadlines
+from tests.fakes.clock import ManualClock
 
 # What a turn of the loop takes.
 TURN_SECONDS = 20e-6

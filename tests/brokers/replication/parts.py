@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from brokers.clock import Clock, ManualClock
+from brokers.clock import Clock
 from brokers.cluster.image import (
     Broker,
     ClusterImage,
@@ -41,6 +41,7 @@ from brokers.storage.errors import LogDirFailed
 from brokers.storage.files import Files, LocalFiles
 from brokers.storage.handles import Handles
 from brokers.storage.log_dir import LogDir
+from tests.fakes.clock import ManualClock
 from tests.fakes.faulty_files import UnsyncedFiles
 
 ME = 1

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from brokers.clock import ManualClock, SystemClock
+from brokers.clock import SystemClock
 from brokers.replication.deadlines import MAX_EXACT_MS, MIN_SLOT_MS, Deadlines
+from tests.fakes.clock import ManualClock
 
 
 class Wait:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.replication import flusher as module
 from brokers.replication import threads
 from brokers.replication.flusher import Flusher
 from brokers.storage.errors import LogDirFailed, OutOfSpace
 from tests.brokers.replication.parts import until
+from tests.fakes.clock import ManualClock
 
 
 class Ticket:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Generator
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.replication.turns import Gate, Turns
+from tests.fakes.clock import ManualClock
 
 SHARDS, STEPS = 50, 20
 # A step takes a millisecond here, and a slice is two; one more for how seconds are rounded.

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.protocol.records.builder import BatchBuilder
 from brokers.protocol.records.compression import Compression
 from brokers.protocol.records.reader import Record
@@ -21,6 +20,7 @@ from brokers.storage.files import LocalFiles
 from brokers.storage.log import PartitionLog
 from tests.builders.cleaning import clean_now, compacted, compacted_log, rows_of
 from tests.builders.logs import NOW_MS, append, open_log
+from tests.fakes.clock import ManualClock
 from tests.scale import count
 
 GIB = 1 << 30

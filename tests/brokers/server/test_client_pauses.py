@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from brokers.clock import ManualClock
 from brokers.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -16,6 +15,7 @@ from brokers.server.call import Call
 from brokers.server.client import MAX_OUTPUT_BYTES
 from brokers.server.context import Context
 from brokers.server.readers import SLICE_SECONDS
+from tests.fakes.clock import ManualClock
 from tests.fakes.listener import (
     ByteClient,
     RunningListener,

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.protocol.errors import ErrorCode, KafkaError
 from brokers.protocol.messages.fetch import (
     FetchPartition,
@@ -15,6 +14,7 @@ from brokers.protocol.messages.fetch import (
     PartitionData,
 )
 from brokers.server.fetch_sessions import FetchSessions, Interest
+from tests.fakes.clock import ManualClock
 
 EVICTABLE_MS = 121_000
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from brokers.clock import Clock, ManualClock, SystemClock
+from brokers.clock import Clock, SystemClock
 from brokers.protocol.frames import BEYOND_BYTES
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.produce import (
@@ -21,6 +21,7 @@ from brokers.server.frame_room import (
     BESIDE_LARGEST_BYTES,
     STALLED_SECONDS,
 )
+from tests.fakes.clock import ManualClock
 from tests.fakes.listener import (
     ByteClient,
     RunningListener,

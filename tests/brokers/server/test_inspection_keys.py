@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from brokers.clock import ManualClock
 from brokers.key_files import LOOK_SECONDS, KeyFile, write_keys
 from brokers.server.inspection_keys import InspectionKeys
+from tests.fakes.clock import ManualClock
 
 
 class Door:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.protocol.connection import MAX_PIPELINED
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -20,6 +19,7 @@ from brokers.server.call import Call
 from brokers.server.client import MAX_OUTPUT_BYTES
 from brokers.server.context import Context
 from brokers.server.listener import WORDLESS_SECONDS, BindFailed
+from tests.fakes.clock import ManualClock
 from tests.fakes.listener import (
     HOST,
     ByteClient,

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from brokers.clock import ManualClock
 from brokers.server.logs import MAX_LINES_OF_A_KIND, MAX_VALUE_CHARS, Log
+from tests.fakes.clock import ManualClock
 
 
 def log_and_lines(clock: ManualClock | None = None) -> tuple[Log, list[dict[str, Any]]]:

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.server import loop_delay
 from brokers.server.loop_delay import LoopDelay
 from brokers.server.metrics import Histogram
+from tests.fakes.clock import ManualClock
 from tests.fakes.listener import until
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokers.clock import ManualClock, SystemClock
+from brokers.clock import SystemClock
 from brokers.server import readers as readers_module
 from brokers.server.readers import Readers
+from tests.fakes.clock import ManualClock
 from tests.fakes.listener import until
 
 Pair = tuple[socket.socket, socket.socket]

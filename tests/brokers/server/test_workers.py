@@ -13,7 +13,15 @@ from brokers.replication.compactor import WorkerFailed
 from brokers.server import workers
 from brokers.server.workers import clean, run, streamed
 from brokers.storage.clean_worker import MAX_MESSAGE_BYTES, REFUSED, decode_result, encode_job
-from tests.builders.cleaning import compacted, compacted_log, fill_keys, latest, plan, rows_of
+from tests.builders.cleaning import (
+    compacted,
+    compacted_log,
+    fill_keys,
+    latest,
+    plan,
+    rows_of,
+    swap_cleaned,
+)
 from tests.builders.logs import NOW_MS
 
 ROWS = [(b"k%d" % (number % 5), b"v" * 40) for number in range(200)]
@@ -34,7 +42,7 @@ def test_a_log_is_cleaned_in_a_process_of_its_own(tmp_path: Path) -> None:
 
     answer = asyncio.run(clean(encode_job(cleaning)))
 
-    assert log.swap_cleaned(cleaning, decode_result(answer), NOW_MS)
+    assert swap_cleaned(log, cleaning, decode_result(answer), NOW_MS)
     assert latest(rows_of(log)) == truth
     assert log.size_bytes < size / 4
 

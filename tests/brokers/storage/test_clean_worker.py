@@ -23,7 +23,15 @@ from brokers.storage.clean_worker import (
 )
 from brokers.storage.cleaning import CleaningFailed
 from brokers.storage.files import LocalFiles
-from tests.builders.cleaning import compacted, compacted_log, fill_keys, latest, plan, rows_of
+from tests.builders.cleaning import (
+    compacted,
+    compacted_log,
+    fill_keys,
+    latest,
+    plan,
+    rows_of,
+    swap_cleaned,
+)
 from tests.builders.logs import NOW_MS, files_of
 
 ROWS = [(b"k%d" % (number % 5), b"v" * 40) for number in range(200)]
@@ -45,7 +53,7 @@ def test_a_process_without_an_environment_cleans_a_log(tmp_path: Path) -> None:
     ended = run(encode_job(cleaning))
 
     assert (ended.returncode, ended.stderr) == (0, b"")
-    assert log.swap_cleaned(cleaning, decode_result(ended.stdout), NOW_MS)
+    assert swap_cleaned(log, cleaning, decode_result(ended.stdout), NOW_MS)
     assert latest(rows_of(log)) == truth
     assert log.size_bytes < size / 4
 

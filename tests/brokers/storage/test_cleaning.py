@@ -30,6 +30,7 @@ from tests.builders.cleaning import (
     latest,
     plan,
     rows_of,
+    swap_cleaned,
 )
 from tests.builders.logs import NOW_MS, append, batch, content, marker
 from tests.scale import count
@@ -68,7 +69,7 @@ def test_final_state_of_a_reader_survives_cleaning(
             if cleaning is None:
                 continue
             result = clean(FILES, with_keys(decode_job(encode_job(cleaning)), 2 + max_keys))
-            assert log.swap_cleaned(cleaning, result, now_ms)
+            assert swap_cleaned(log, cleaning, result, now_ms)
             assert first_dirty <= result.end <= last
             first_dirty = result.end
             after = rows_of(log)
@@ -255,7 +256,7 @@ def test_a_map_that_is_full_ends_the_cleaning_early(tmp_path: Path) -> None:
     cleaning = plan(log)
 
     result = clean(FILES, with_keys(decode_job(encode_job(cleaning)), 1))
-    assert log.swap_cleaned(cleaning, result, NOW_MS)
+    assert swap_cleaned(log, cleaning, result, NOW_MS)
 
     assert result.end == 2
     assert found(log) == [(1, b"a", b"2"), (2, b"b", b"1"), (3, b"b", b"2"), (4, b"a", b"3")]
@@ -350,7 +351,7 @@ def test_a_disk_with_room_for_one_new_segment_cleans_a_log_in_parts(tmp_path: Pa
         cleaning = plan(log)
         result = cleaned(cleaning, disk)
         assert result.groups
-        assert log.swap_cleaned(cleaning, result, NOW_MS)
+        assert swap_cleaned(log, cleaning, result, NOW_MS)
         log.delete_pending(NOW_MS + cleaning.config.file_delete_delay_ms)
         ends.append(result.end)
 

@@ -30,6 +30,7 @@ from brokers.storage.log import Appended, PartitionLog
 from brokers.storage.log_config import LogConfig
 from brokers.storage.reads import LogSlice
 from tests.brokers.storage.log_twin import Aborted, LogTwin, Stored, stored, stored_end, stored_in
+from tests.builders.cleaning import swap_cleaned
 from tests.builders.logs import at_greatest_time, at_time, expire
 from tests.fakes.crash_files import CrashDisk, CrashFiles
 from tests.scale import count
@@ -416,7 +417,7 @@ class Driver:
         before = self.twin.batches
         result = clean(self.files, decode_job(encode_job(cleaning)))
 
-        assert self.log.swap_cleaned(cleaning, result, self.now_ms)
+        assert swap_cleaned(self.log, cleaning, result, self.now_ms)
 
         assert result.end == cleaning.end
         left = [batch for batch in stored_in(self.log) if batch.base >= bases[0]]

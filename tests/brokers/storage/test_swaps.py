@@ -18,6 +18,7 @@ from tests.builders.cleaning import (
     latest,
     plan,
     rows_of,
+    swap_cleaned,
 )
 from tests.builders.logs import NOW_MS, at_time, content, files_of, read
 
@@ -101,7 +102,7 @@ def test_a_result_is_void_once_the_log_was_cut(tmp_path: Path) -> None:
     log.truncate_to(30)
     served = content(log)
 
-    assert not log.swap_cleaned(cleaning, result, NOW_MS)
+    assert not swap_cleaned(log, cleaning, result, NOW_MS)
 
     assert content(log) == served
     assert not files_of(log, ".cleaned")
@@ -115,7 +116,7 @@ def test_a_result_is_void_where_segments_were_deleted(tmp_path: Path) -> None:
     log.delete_old_segments(NOW_MS)
     served = content(log)
 
-    assert not log.swap_cleaned(cleaning, result, NOW_MS)
+    assert not swap_cleaned(log, cleaning, result, NOW_MS)
 
     assert content(log) == served
 
@@ -179,7 +180,7 @@ def test_a_refused_rename_leaves_the_log_as_it_was(tmp_path: Path, ending: str) 
 
     files.ending = ending
     with pytest.raises(OutOfSpace):
-        log.swap_cleaned(cleaning, result, NOW_MS)
+        swap_cleaned(log, cleaning, result, NOW_MS)
     files.ending = ""
 
     assert content(log) == served
@@ -197,7 +198,7 @@ def test_a_refused_last_rename_is_made_up_for(tmp_path: Path, then: str) -> None
 
     files.ending = ".log"
     with pytest.raises(OutOfSpace):
-        log.swap_cleaned(cleaning, result, NOW_MS)
+        swap_cleaned(log, cleaning, result, NOW_MS)
     assert files_of(log, ".log.swap")
     assert latest(rows_of(log)) == truth
     files.ending = ""

@@ -28,6 +28,7 @@ from tests.builders.cleaning import (
     latest,
     plan,
     rows_of,
+    swap_cleaned,
 )
 from tests.builders.logs import NOW_MS
 from tests.fakes.crash_files import CrashDisk
@@ -77,7 +78,7 @@ def play(disk: CrashDisk, fault: Fault) -> tuple[str, FaultyFiles]:
     files.plan(fault)
     try:
         cleaning = plan(log, first_dirty=first_dirty, now_ms=LATER_MS)
-        log.swap_cleaned(cleaning, cleaned(cleaning, files), LATER_MS)
+        swap_cleaned(log, cleaning, cleaned(cleaning, files), LATER_MS)
         log.delete_pending(LATER_MS)
         outcome = "unharmed"
     except LogDirFailed:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.supervisor import front
 from brokers.supervisor.output import LogFile
+from tests.fakes.clock import ManualClock
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.supervisor import probe, starvation, vigil, watcher
 from brokers.supervisor.watcher import State
 from tests.brokers.supervisor.houses import House, running, within
 from tests.brokers.supervisor.test_orders import ordered
+from tests.fakes.clock import ManualClock
 
 pytestmark = pytest.mark.slow
 

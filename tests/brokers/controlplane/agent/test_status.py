@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from brokers.clock import ManualClock
 from brokers.cluster.image import Position
 from brokers.cluster.store import MetadataRegressed
 from tests.brokers.controlplane.host import AGENT_ID, Host, new_cluster, running_host
+from tests.fakes.clock import ManualClock
 
 from brokers import agent_status  # isort: skip
 from brokers.controlplane.agent.files import Files, refusal  # isort: skip

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from brokers.clock import ManualClock
 from brokers.cluster.image import ClusterImage
 from brokers.coordination.groups import modern_heartbeat, modern_leave
 from brokers.coordination.groups.changes import GroupBecame
@@ -24,6 +23,7 @@ from brokers.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from tests.builders import clusters
+from tests.fakes.clock import ManualClock
 
 GROUP = "readers"
 WHO = Who("client", "/127.0.0.1")
