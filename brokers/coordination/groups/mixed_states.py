@@ -31,9 +31,9 @@ class MixedEvent(Enum):
     OTHER_PROTOCOL = "sync or heartbeat of a member of the consumer protocol"
     GENERATION = "sync or heartbeat of a generation that is not the member's epoch"
     SYNC_MISFIT = "sync with another type, or another protocol than the join was answered with"
-    SYNC_BEHIND = "sync, and there is a newer assignment, or one may be made"
+    SYNC_BEHIND = "sync, and a newer assignment exists or is due"
     SYNC = "any other sync"
-    HEARTBEAT_BEHIND = "heartbeat, and the member has to give up, or may get, partitions"
+    HEARTBEAT_BEHIND = "heartbeat, and the member has to revoke partitions, or may get some"
     HEARTBEAT = "any other heartbeat"
     LEAVE_UNKNOWN = "leave with an id or an instance that the group does not have"
     LEAVE_FENCED = "leave of an instance under an id that is not its present one"
@@ -48,15 +48,15 @@ class Meeting:
     sentence: str
 
 
-_REJOIN: Final = "and out unless it joins within its rebalance timeout"
-_UNTIL_SYNC: Final = "its epoch as the generation, no leader; out unless it syncs in time"
+_REJOIN: Final = "and removed unless it joins within its rebalance timeout"
+_UNTIL_SYNC: Final = "its epoch as the generation, no leader; removed unless it syncs in time"
 
 MEETINGS: Final[Mapping[MixedEvent, Meeting]] = MappingProxyType(
     {
         MixedEvent.JOIN_FULL: Meeting(ErrorCode.GROUP_MAX_SIZE_REACHED, ""),
         MixedEvent.JOIN_MISFIT: Meeting(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ""),
         MixedEvent.JOIN_WITHOUT_ID: Meeting(
-            ErrorCode.MEMBER_ID_REQUIRED, "with an id, of which nothing is kept"
+            ErrorCode.MEMBER_ID_REQUIRED, "with an id that is not stored"
         ),
         MixedEvent.JOIN_UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
         MixedEvent.JOIN_FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
@@ -74,7 +74,7 @@ MEETINGS: Final[Mapping[MixedEvent, Meeting]] = MappingProxyType(
         MixedEvent.LEAVE_UNKNOWN: Meeting(ErrorCode.UNKNOWN_MEMBER_ID, ""),
         MixedEvent.LEAVE_FENCED: Meeting(ErrorCode.FENCED_INSTANCE_ID, ""),
         MixedEvent.LEAVE: Meeting(
-            ErrorCode.NONE, "out, with one new epoch for all who leave at once"
+            ErrorCode.NONE, "removed, with one new epoch for all that leave at once"
         ),
     }
 )
@@ -101,21 +101,21 @@ A group without members takes the protocol of the first member that joins.
 One with members moves while it is used, as far as `group.consumer.migration.policy` allows.
 
 It becomes a group of the consumer protocol when the first member of that protocol joins.
-All its members stay, with what they have.
+All its members stay, and keep their partitions.
 Pending joins and syncs are answered with `REBALANCE_IN_PROGRESS`.
-The newcomer is refused with `GROUP_ID_NOT_FOUND` where one of these holds:
+The newcomer is refused with `GROUP_ID_NOT_FOUND` in these cases, with the reason:
 
 """
 
 BACK: Final = """\
 
-It becomes a classic group when its last member of the consumer protocol goes.
-It may leave, be put out, or be replaced by a classic one under its instance id.
+It becomes a classic group when its last member of the consumer protocol leaves, is removed,
+or is replaced by a classic member with its instance id.
 At least one member has to stay, and no more than `group.max.size`.
 The records of the change must fit into one batch, too; otherwise the group keeps its protocol.
-The generation is the group's epoch, the assignment what each member has, and the group rebalances.
-It does not if a static member was replaced, no member gains or loses a partition, and the
-subscription is the same.
+The classic group takes the epoch as its generation and the current assignment, and rebalances.
+It does not rebalance if a static member was replaced, no member gains or loses a partition, and
+the subscription is the same.
 
 In between, members of both protocols are in one group, and the coordinator assigns.
 Answers to requests of the classic protocol in such a group:

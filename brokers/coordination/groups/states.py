@@ -39,9 +39,9 @@ class Event(Enum):
     JOIN_PENDING_AS_STATIC = "join with an id that was given out, and an instance"
     JOIN_FENCED = "join of an instance under an id that is not its present one"
     JOIN_UNKNOWN = "join with an id or an instance that the group does not have"
-    JOIN_LEADER_AGAIN = "join of the leader, with what it brought before"
-    JOIN_FOLLOWER_AGAIN = "join of a follower, with what it brought before"
-    JOIN_CHANGED = "join of a member that brings other protocols or metadata"
+    JOIN_LEADER_AGAIN = "join of the leader, with the same protocols and metadata"
+    JOIN_FOLLOWER_AGAIN = "join of a follower, with the same protocols and metadata"
+    JOIN_CHANGED = "join of a member, with other protocols or metadata"
     SYNC_MISFIT = "sync with another type or protocol than the group's"
     SYNC_FOLLOWER = "sync of a follower"
     SYNC_LEADER = "sync of the leader"
@@ -55,13 +55,13 @@ class Event(Enum):
     LEAVE_FENCED = "leave of an instance under an id that is not its present one"
     LEAVE_PENDING = "leave of an id that was given out"
     LEAVE_MEMBER = "leave of a member"
-    SESSION_PENDING = "session over of an id that was given out"
-    SESSION_WAITING = "session over of a member that waits for an answer and knows its id"
-    SESSION_MEMBER = "session over of any other member"
-    JOIN_TIME_EXTENDED = "time to join over for the first time, and more came meanwhile"
-    JOIN_TIME = "time to join over"
-    SYNC_TIME = "time to sync over, and some have not"
-    SYNC_TIME_IN_VAIN = "time to sync over, and all have, or for an older generation"
+    SESSION_PENDING = "session timeout of an id that was given out"
+    SESSION_WAITING = "session timeout of a member that waits for an answer and knows its id"
+    SESSION_MEMBER = "session timeout of any other member"
+    JOIN_TIME_EXTENDED = "first delay over, and further members joined during it"
+    JOIN_TIME = "time to join is over"
+    SYNC_TIME = "time to sync is over, and some members have not synced"
+    SYNC_TIME_IN_VAIN = "time to sync is over, but all have synced, or the generation has changed"
     OVER_CAPACITY = "loaded with more members than the group may have"
     DELETE = "delete the group"
 
@@ -225,7 +225,7 @@ def _times() -> _Rows:
     for state in ClassicState:
         yield _stays(state, Event.SYNC_TIME_IN_VAIN, Then.IGNORE, "no member is missing")
     for state in (_PREPARING, _COMPLETING):
-        yield _stays(state, Event.OVER_CAPACITY, Then.IGNORE, "the rebalance sorts it out")
+        yield _stays(state, Event.OVER_CAPACITY, Then.IGNORE, "resolved by the rebalance under way")
     yield _rebalance(_STABLE, Event.OVER_CAPACITY)
 
 
@@ -242,7 +242,7 @@ def _entering(event: Event) -> _Rows:
         Edge(
             then=Then.REBALANCE,
             states=frozenset({_PREPARING}),
-            sentence="becomes the leader, waits out the first delay",
+            sentence="becomes the leader, and waits until the first delay is over",
         ),
     )
     yield _later(event)
@@ -301,8 +301,8 @@ Renew this page with `python -m brokers.coordination.groups.states > docs/groups
 ## The classic protocol
 
 A classic group agrees on a generation in two steps.
-In the first all members join, and the group waits until everybody has, or until the time is over.
-In the second they sync: the leader brings an assignment for all, which is written and handed out.
+First all members join: the group waits until each has joined, or until the rebalance times out.
+Then they sync: the leader sends an assignment for all, which is written and sent to each member.
 
 """
 

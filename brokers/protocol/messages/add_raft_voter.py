@@ -1,4 +1,4 @@
-"""AddRaftVoter: add a voter to the metadata quorum, a KRaft matter.
+"""AddRaftVoter: add a voter to the metadata quorum (KRaft only).
 API 80, versions 0-1, flexible from 0.
 
 Versions:

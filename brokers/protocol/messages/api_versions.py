@@ -4,8 +4,8 @@ API 18, versions 0-4, flexible from 3.
 The first request of nearly every connection, allowed before authentication.  Its answer has the
 old header without tagged fields in every version, so that any client can read it.  A version that
 is too new for the broker is answered in the form of version 0 with UNSUPPORTED_VERSION and one
-row, that of ApiVersions itself, from which the client picks its second try (KIP-511); closing the
-connection instead makes clients take it for a broker from before there was ApiVersions.
+row, that of ApiVersions itself, from which the client picks its second try (KIP-511); if the broker
+closed the connection instead, clients would take it for one that does not know ApiVersions.
 
 Versions:
   0  the rows alone (KIP-35)
@@ -40,7 +40,7 @@ class SupportedFeatureKey(Message):
     name: str = string("Name of a feature, such as transaction.version.", since=3)
     min_version: int = int16(
         "Lowest level this broker can run; a feature with 0 here is left out before version 4, "
-        "since older Java clients die of it.",
+        "since older Java clients fail on it.",
         since=3,
     )
     max_version: int = int16("Highest level this broker can run.", since=3)
@@ -87,7 +87,7 @@ class ApiVersionsResponse(Message, key=18, versions=(0, 4), flexible=3):
         ignorable=True,
     )
     zk_migration_ready: bool = boolean(
-        "A leftover of Kafka's way out of ZooKeeper (KIP-866); always false here.",
+        "Left over from Kafka's migration from ZooKeeper (KIP-866); always false here.",
         since=3,
         tag=3,
         ignorable=True,

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: show new consumer groups (KIP-848) with members and assignments.
+"""ConsumerGroupDescribe: show consumer groups (KIP-848) with members and assignments.
 API 69, versions 0-1, flexible from 0.
 
 Versions:

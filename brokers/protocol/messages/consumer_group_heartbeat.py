@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: be a member of a new consumer group and learn the assignment.
+"""ConsumerGroupHeartbeat: join a consumer group (KIP-848), stay in it, learn the assignment.
 API 68, versions 0-1, flexible from 0.
 
 The one request of the protocol where the broker assigns (KIP-848).  What did not change since the

@@ -1,4 +1,4 @@
-"""CreatePartitions: give topics more partitions; there is no way to take any away.
+"""CreatePartitions: add partitions to topics; none can be removed.
 API 37, versions 0-3, flexible from 2.
 
 Topics succeed or fail one by one.  Records stay where they are, so keys may map to other

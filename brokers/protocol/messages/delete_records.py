@@ -1,4 +1,4 @@
-"""DeleteRecords: give up the records of a partition below an offset.
+"""DeleteRecords: delete the records of a partition below an offset.
 API 21, versions 0-2, flexible from 2.
 
 The leader moves the log start, followers learn it by fetching; whole segments below it are deleted

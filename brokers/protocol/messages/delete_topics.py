@@ -2,7 +2,7 @@
 API 20, versions 1-6, flexible from 4.
 
 Topics succeed or fail one by one.  Deleting by id never hits a topic that was recreated under the
-same name.  The answer comes when the topics are no longer to be seen; the files go later.
+same name.  The answer comes when the topics are no longer visible; files are deleted later.
 
 Versions:
   1  throttle time; the oldest left by KIP-896

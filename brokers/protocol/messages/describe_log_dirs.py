@@ -6,7 +6,7 @@ Each broker speaks for itself only, so tools ask them all.
 Versions:
   1  a throttled answer is sent at once (KIP-219); the API is KIP-113, the oldest left by KIP-896
   2  flexible (KIP-482)
-  3  error code of the whole answer, where missing rights looked like no log dirs before
+  3  error code of the whole answer; before, missing rights gave an empty list of log dirs
   4  total_bytes and usable_bytes (KIP-827)
   5  is_cordoned (KIP-1066)
 """

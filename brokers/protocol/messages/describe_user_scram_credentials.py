@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: show which users have SCRAM credentials, never these.
+"""DescribeUserScramCredentials: show which users have SCRAM credentials, but no credential.
 API 50, version 0, flexible from 0.
 
 Versions:

@@ -53,7 +53,7 @@ class ReplicaState(Message):
     replica_id: int = int32("Broker id of the follower; -1 for a consumer.", default=-1, since=15)
     replica_epoch: int = int64(
         "Epoch of the follower's registration, so that a restarted one must not rejoin the "
-        "in-sync set on old news; -1 if not known.",
+        "in-sync set with outdated offsets; -1 if not known.",
         default=-1,
         since=15,
     )
@@ -207,7 +207,7 @@ class PartitionData(Message):
         "OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, "
         "OFFSET_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID, "
         "INCONSISTENT_TOPIC_ID, KAFKA_STORAGE_ERROR, UNSUPPORTED_COMPRESSION_TYPE for zstd before "
-        "version 10, TOPIC_AUTHORIZATION_FAILED for who is not a replica and says it is."
+        "version 10, TOPIC_AUTHORIZATION_FAILED for a client that claims to be a replica."
     )
     high_watermark: int = int64("Records below it are on all in-sync replicas; -1 on error.")
     last_stable_offset: int = int64(
@@ -248,7 +248,7 @@ class PartitionData(Message):
     )
     records: Sized | None = records(
         "Whole batches, the first perhaps from below fetch_offset; empty where there is nothing, "
-        "as some clients stumble on null.",
+        "since some clients fail on null.",
         nullable=0,
     )
 
@@ -284,7 +284,7 @@ class FetchResponse(Message, key=1, versions=(4, 18), flexible=12):
     session_id: int = int32("The session that now holds these partitions; 0 for none.", since=7)
     responses: list[FetchableTopicResponse] = array(
         FetchableTopicResponse,
-        "The partitions asked for, by topic; in a going session only those with news.",
+        "The partitions asked for, by topic; in an open session only those that changed.",
     )
     node_endpoints: list[NodeEndpoint] = array(
         NodeEndpoint,

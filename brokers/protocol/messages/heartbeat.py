@@ -1,4 +1,4 @@
-"""Heartbeat: show that a member of a classic group lives, and learn of rebalances.
+"""Heartbeat: show that a member of a classic group is alive; learn of rebalances.
 API 12, versions 0-4, flexible from 4.
 
 Versions:

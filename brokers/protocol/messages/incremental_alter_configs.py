@@ -15,11 +15,11 @@ from brokers.protocol.schema import Message, array, boolean, int8, int16, int32,
 class AlterableConfig(Message):
     name: str = string()
     config_operation: int = int8(
-        "0 set, 1 back to the default, 2 append to a list, 3 take out of a list; 2 and 3 on other "
+        "0 set, 1 back to the default, 2 append to a list, 3 remove from a list; 2 and 3 on other "
         "types are INVALID_CONFIG."
     )
     value: str | None = string(
-        "Null only with operation 1, else INVALID_REQUEST; for lists the items, parted by commas.",
+        "Null only with operation 1, else INVALID_REQUEST; lists have commas between items.",
         nullable=0,
     )
 

@@ -1,10 +1,10 @@
 """InitProducerId: give a producer the id and epoch that its batches are checked by.
 API 22, versions 0-5, flexible from 2.
 
-Without a transactional id every call draws a fresh producer id with epoch 0, and any broker
-answers.  With one the transaction coordinator answers: it raises the epoch, so that older
-instances are fenced, and first aborts what they left open (CONCURRENT_TRANSACTIONS until that is
-done).
+Without a transactional id every call returns a new producer id with epoch 0, from any broker.
+With a transactional id, the transaction coordinator answers: it raises the epoch, so that older
+instances are fenced, and first aborts the transaction that they left open
+(CONCURRENT_TRANSACTIONS until that is done).
 
 Versions:
   0  (KIP-98)

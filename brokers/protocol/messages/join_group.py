@@ -1,4 +1,4 @@
-"""JoinGroup: enter a classic group, and wait until all its members have done so.
+"""JoinGroup: join a classic group, and wait until all its members have joined.
 API 11, versions 0-9, flexible from 6.
 
 The answer to the leader lists all members and their subscriptions, for it to assign partitions.

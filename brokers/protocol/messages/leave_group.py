@@ -1,4 +1,4 @@
-"""LeaveGroup: leave a classic group, or put members out of it.
+"""LeaveGroup: leave a classic group, or remove members from it.
 API 13, versions 0-5, flexible from 4.
 
 Versions:

@@ -1,14 +1,13 @@
 """Metadata: return the brokers, and the leader of each partition.
 API 3, versions 0-13, flexible from 9.
 
-The first thing every client asks, and the answer to every NOT_LEADER_OR_FOLLOWER.  Addresses are
+The first request of every client, and the answer to every NOT_LEADER_OR_FOLLOWER.  Addresses are
 those of the listener that the request came in by.  Every leader named is in brokers, the
-controller is a broker that answers, leader epochs of a topic id never go back, and topic ids
-survive everything but the topic.  A topic that does not exist may be created on the way: the
-request that does so gets UNKNOWN_TOPIC_OR_PARTITION and the next one has it; where the creation
-takes longer than an answer should, it is LEADER_NOT_AVAILABLE until the client asks again.  Topics
-the principal may not describe are left out of "all" and are TOPIC_AUTHORIZATION_FAILED when asked
-for.
+controller is a broker that answers, leader epochs of a topic id never go back, and a topic keeps
+its id until it is deleted.  The request may create a topic that does not exist: it is answered
+with UNKNOWN_TOPIC_OR_PARTITION, and the next request finds the topic; if the creation takes longer
+than an answer should, the error is LEADER_NOT_AVAILABLE until then.  Topics that the principal may
+not describe are left out of "all" and are TOPIC_AUTHORIZATION_FAILED when requested by name.
 
 Versions:
   1  null asks for all topics; rack, controller_id, is_internal (KIP-4)

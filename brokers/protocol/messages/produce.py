@@ -113,8 +113,8 @@ class PartitionProduceResponse(Message):
         default=-1,
     )
     log_start_offset: int = int64(
-        "First offset that the log still holds, also where the log refused what the batch "
-        "says; -1 on any other error.",
+        "First offset that the log still holds, also if the log refused the batch for its "
+        "contents; -1 on any other error.",
         default=-1,
         since=5,
         ignorable=True,

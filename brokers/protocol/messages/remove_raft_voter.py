@@ -1,4 +1,4 @@
-"""RemoveRaftVoter: remove a voter from the metadata quorum, a KRaft matter.
+"""RemoveRaftVoter: remove a voter from the metadata quorum (KRaft only).
 API 81, version 0, flexible from 0.
 
 Versions:
