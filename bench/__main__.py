@@ -41,7 +41,8 @@ from bench.suites import KAFKA, LONG, OPTIONS, SUITES, load
 def main(suite: str | None, json_file: Path | None, **options_given: str | int | None) -> None:
     """Run one SUITE, or all that are short."""
     options = given(options_given, suite)
-    # A file or a pipe has no width of its own: give the widest table room, one beside a peer.
+    # A file or a pipe has no width: use one that the widest table needs, which compares with a
+    # peer.
     console = Console() if sys.stdout.isatty() else Console(width=240)
     started = datetime.now(UTC)
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")

@@ -16,7 +16,7 @@ GRACE_SECONDS: Final = 60.0
 
 
 def done_by(module: str, job: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """What the module saw; a failure with its words if it failed."""
+    """Return the module's result; fail with its output if it failed."""
     child = subprocess.run(
         [sys.executable, "-m", module],
         input=json.dumps(dict(job)),

@@ -31,7 +31,7 @@ from bench.reports import drawn
 PAIRS: Final = 8
 # Without a network, an environment is filled from caches in some 20 s.
 SETUP_SECONDS: Final = 600.0
-# No caller waits: its limits would be what is measured.
+# Lift the limits of callers, or the benchmark would measure these.
 ENVIRONMENT: Final = {
     "SAMSA_REST_REQUESTS_PER_S": "0",
     "SAMSA_REST_RECORDS_PER_S": "0",
@@ -143,7 +143,7 @@ def run(command: Sequence[str], side: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Return that of this process without what points into its own checkout or at a home."""
+    """Return this process's environment without variables that name its checkout or a home."""
     own = {"PYTHONPYCACHEPREFIX", "PYTHONPATH", "VIRTUAL_ENV", "DATABASE_URL", "REDIS_URL"}
     kept = {name: text for name, text in os.environ.items() if name not in own}
     return {name: text for name, text in kept.items() if not name.startswith("SAMSA_")}

@@ -26,11 +26,11 @@ from bench.gateway import CARRIED, RECORD, V2_RECORD, V2_TYPE, answer
 from bench.homes import BenchHome
 from bench.processes import Process, family
 
-# What a connector, or a page that was just changed, may take to be there.
+# The time limit for a connector to start, or for a change to appear on a page.
 PATIENCE_SECONDS: Final = 60.0
 WRITTEN: Final = "bench-written"
 FULL: Final = "bench-full"
-# Readable by every row; more is read several times over.
+# Records for every row to read; a row that needs more reads these several times.
 RECORDS: Final = 100_000
 VALUE: Final = b'{"n":12345678}'
 # Each row costs about a second of CPU, which the kernel counts in steps of 10 ms.
@@ -58,7 +58,7 @@ class Row:
     unit: str
     processes: tuple[str, ...]
     run: Callable[["Site"], int]
-    # Comes first, and costs nothing here.
+    # Runs before the measurement.
     prepare: Callable[["Site"], None] | None = None
     bound: float = 1.03
 
@@ -353,7 +353,7 @@ def cookie_header(cookies: Mapping[str, str]) -> str:
     return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
 
-# A socket pays per frame for what a request pays once.
+# A socket repeats per frame the work that a request does once.
 SOCKETS_BOUND: Final = 1.05
 ROWS: Final[Mapping[str, Row]] = {
     row.name: row

@@ -1,7 +1,7 @@
-"""Connectors: what a home pays that has none, and how long a record takes from producer to sink.
+"""Connectors: their cost in a home without any, and how long a record takes from producer to sink.
 
 The home is one of `./samsa up`, with three brokers, console and gateway. It is measured at rest
-first; then it gets a sink into a file, and a record at a time, as long as sinks have a worker each.
+first; then with a sink into a file, which gets one record at a time.
 """
 
 import http.client
@@ -24,19 +24,19 @@ from gateway.kafka.values import NewRecord, NewTopic
 
 BROKERS: Final = 3
 STARTS: Final = 3
-# After a start there is work that comes once.
+# A start causes work that is not repeated.
 SETTLE_SECONDS: Final = 60.0
 REST_SECONDS: Final = 60.0
 WARM_SECONDS: Final = 3.0
 SHARE_PERCENT: Final = 4.0
 PSS_MB: Final = 600.0
-# Ten a second: each meets an idle sink, or one that is at the record before.
+# Ten a second: a record finds the sink idle, or busy with the previous record.
 RECORDS: Final = 300
 PAUSE_SECONDS: Final = 0.1
 P95_SECONDS: Final = 1.0
 # A record that takes this long is lost.
 LOST_SECONDS: Final = 60.0
-# From the first connector on its processes have to start.
+# The first connector starts the processes of connectors.
 BEGIN_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.002
 TOPIC: Final = "bench-connect"

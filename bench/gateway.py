@@ -1,8 +1,8 @@
 """The gateway: produce in streams, in requests of many records and of one; sockets.
 
 The worker is a process of its own, without a check of tokens; its client here speaks HTTP by hand,
-so that little of what is measured is the client's. Beside it stands the client library alone,
-against the same broker.
+so that little of what is measured is the client's. For comparison, the client library alone
+produces to the same broker.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from bench.processes import Process
 
 TOPIC: Final = "bench-gateway"
 STREAMED: Final = 30_000
-# The child gets it by its command: to import the child is to import the web project, which must be
-# told its home first.
+# Passed to the child by its command line, and not imported from it: the import would load the web
+# project, which needs its home first.
 CLUSTER: Final = "bench"
 CARRIED: Final = 100
 REQUESTS: Final = 400
@@ -55,7 +55,7 @@ def run(**_options: str | int) -> Iterator[Table]:
         gateway_ws.filled(broker)
         yield asyncio.run(gateway_ws.rates(port, process))
         yield asyncio.run(gateway_ws.crowd(broker, port, process))
-    # Another process, so that its memory is what these cost.
+    # A new process, so that its memory is the cost of these sockets.
     with own_broker() as (broker, _), worker(broker) as (port, process):
         yield asyncio.run(gateway_ws.crawl(broker, port, process))
     with own_broker() as (broker, _), worker(broker) as (port, _):

@@ -33,7 +33,7 @@ CALLER: Final = Caller(kind=CallerKind.USER, name="bench", rights=Rights([Grant(
 
 
 class Anybody:
-    """Lets everybody in: who calls is found out once for each call, and is not measured here."""
+    """Admits every caller: authentication takes place once per call, and is not measured here."""
 
     def __init__(self) -> None:
         self.limits = Limits(Rates(requests=0, records=0, bytes=0))
@@ -42,7 +42,7 @@ class Anybody:
         return CALLER
 
     async def watch(self, caller: Caller, holds: Callable[[Caller], bool]) -> ApiError:
-        """Look as often as the gateway's own does."""
+        """Check the rights as often as the gateway's own class."""
         while holds(caller):  # noqa: ASYNC110 - the other one does so too
             await asyncio.sleep(KNOWN_SECONDS)
         raise AssertionError("its rights stay")
@@ -83,7 +83,7 @@ def main() -> None:
         assert found is not None, scope["path"]
         await router.serve(*found, scope, receive, send)
 
-    # As the gateway's own server has its socket, which sends small answers at once.
+    # A socket like that of the gateway's own server, which sends small answers at once.
     door = listening(socket.create_server(("127.0.0.1", 0)).detach())
     sys.stdout.write(f"{door.getsockname()[1]}\n")
     sys.stdout.flush()

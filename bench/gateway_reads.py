@@ -1,7 +1,7 @@
 """The gateway's readers without a group: one alone, one beside slow ones, and many at one place.
 
-All readers are in one process, as they are in a worker; nothing is written to sockets. Beside them
-stands the client library alone, against the same broker.
+All readers are in one process, as they are in a worker; nothing is written to sockets. For
+comparison, the client library alone reads from the same broker.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def run(**_options: str | int) -> Iterator[Table]:
         ):
             broker.make_topic(topic, 1)
             write(broker, topic, records, size)
-        # Alternated, and the best kept: others use the machine too.
+        # Alternate the runs and keep the best, since other programs use the machine too.
         rounds = [
             (
                 measured(broker, SMALL, 0, SMALL_RECORDS),
@@ -112,7 +112,7 @@ def measured(broker: Target, topic: str, slow: int, records: int) -> tuple[int, 
 
 
 async def child(bootstrap: str, topic: str, slow: int, records: int) -> dict[str, float]:
-    # The child alone needs them.
+    # Only the child needs these.
     from gateway.access import callers  # noqa: PLC0415
     from gateway.kafka.connection import Connection  # noqa: PLC0415
     from gateway.kafka.readers.admission import admit  # noqa: PLC0415
@@ -151,7 +151,7 @@ async def child(bootstrap: str, topic: str, slow: int, records: int) -> dict[str
 
 def largest_mb() -> float:
     """Return the most memory that this process ever had."""
-    # The one of getrusage begins with what the process had that started this one.
+    # The maximum of getrusage includes the memory of the parent process.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

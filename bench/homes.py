@@ -1,7 +1,7 @@
-"""A whole home under a benchmark: started, stopped and asked with `./samsa`, as people do it.
+"""A whole home under a benchmark: started, stopped and queried with `./samsa`.
 
-Knows how to find its processes, and how to start one more broker just as the supervisor did;
-nothing of what is asked of them.
+Knows how to find its processes, and how to start one more broker just as the supervisor did, but
+not the purpose of a benchmark.
 """
 
 import http.client
@@ -23,7 +23,7 @@ from bench.ports import claim_port
 from bench.processes import Process
 
 POLL_SECONDS: Final = 0.02
-# A stop that takes this long is not measured any more.
+# A stop that takes longer is a failure.
 STOP_SECONDS: Final = 120
 PAGE_SECONDS: Final = 5
 
@@ -144,7 +144,7 @@ def metrics(pid: int) -> dict[str, float]:
             link.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
             lines = link.getresponse().read().decode().splitlines()
         except (OSError, http.client.HTTPException):
-            continue  # the port for Kafka clients, which drops who speaks HTTP
+            continue  # the port for Kafka clients, which closes a connection that speaks HTTP
         finally:
             link.close()
         pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]

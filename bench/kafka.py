@@ -1,4 +1,4 @@
-"""Apache Kafka itself, started to be measured beside a broker of ours.
+"""Starts Apache Kafka itself, to measure it beside a broker of Samsa.
 
 One node of the version that Maven brings, with the heap and the collector of Kafka's own start
 script, and its default settings but for what one node needs. It counts as started when it knows
@@ -133,6 +133,6 @@ def _wait_until_serving(target: Target, process: subprocess.Popen[bytes], output
 
 
 def _java(jars: Path, main_class: str, *arguments: str) -> list[str]:
-    # Should the bench be killed, Kafka goes with it, where Linux can see to it.
+    # If the benchmark is killed, Linux kills Kafka too, provided that setpriv is installed.
     watched = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     return [*watched, *JAVA, "-cp", f"{jars}{os.sep}*", main_class, *arguments]

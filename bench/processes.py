@@ -31,11 +31,11 @@ class Process:
         return (int(user) + int(system)) / TICKS
 
     def cpu_seconds_with_ended(self) -> float:
-        """Return that of the process and of all its descendants that ended; no others'."""
+        """Return the CPU seconds of the process and of its descendants that have ended."""
         try:
             return sum(int(ticks) for ticks in self._fields()[11:15]) / TICKS
         except FileNotFoundError:
-            # It ended itself meanwhile, and counts with its parent.
+            # The process has ended meanwhile, and its parent counts it.
             return 0.0
 
     def rss_bytes(self) -> int:
@@ -59,7 +59,7 @@ class Process:
         return int(self._fields()[1])
 
     def environment(self) -> dict[str, str]:
-        """What it was started with."""
+        """The environment variables with which it was started."""
         pairs = self._text("environ").split("\0")
         return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 

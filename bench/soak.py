@@ -1,7 +1,7 @@
 """Measures an idle cluster: what three brokers, agent, web server and supervisor cost together.
 
 CPU is of all processes that descend from the supervisor, as a share of one core; memory and
-descriptors are told beside it, since what leaks at rest leaks always.
+descriptors are reported too, since a leak at rest is a leak under load as well.
 """
 
 import time
@@ -15,7 +15,7 @@ from bench.processes import Process, family
 
 BROKERS: Final = 3
 MINUTES: Final = 60
-# After a start there is work that comes once.
+# A start causes work that is not repeated.
 SETTLE_SECONDS: Final = 60.0
 SHARE_PERCENT: Final = 3.0
 MB: Final = 1e6

@@ -1,7 +1,7 @@
 """Spark: rows out of topics of ours and into them, beside Spark's own JAR, on two cores in all.
 
-One broker and a Spark of two threads. Each way is run once through both doors to warm them, and
-then measured in turns. Targets: a batch 1 M rows/s, Trigger.AvailableNow 0.4 M.
+One broker and a Spark of two threads. Each direction runs once with both formats to warm up, and is
+then measured with them in turns. Targets: a batch 1 M rows/s, Trigger.AvailableNow 0.4 M.
 """
 
 import os
@@ -52,13 +52,15 @@ COLUMNS: Final = (
     "of the JAR",
 )
 
-# Reads or writes through a door: its word, and whether it is the warming.
+# Reads or writes by a format: its name, and whether this is the warm-up run.
 Way = Callable[[str, bool], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What so many rows took; of CPU, in seconds, what Spark took with all of its processes."""
+    """The cost of the rows: elapsed seconds, and CPU seconds of all of Spark's processes and of the
+    broker.
+    """
 
     seconds: float = float("inf")
     spark: float = float("inf")
