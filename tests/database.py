@@ -89,7 +89,7 @@ def pointed_at(places: dict[str, dict[str, Any]], *, is_one: bool = False) -> It
     from brokers.controlplane.services import refusals  # noqa: PLC0415
 
     assert settings.configured, "the project is set up"
-    # A new process begins so; else a refusal of an earlier test is counted as repeated here.
+    # As in a new process; otherwise a refusal of an earlier test would count as repeated here.
     refusals._hours.clear()  # noqa: SLF001
     before = {alias: dict(connections.settings[alias]) for alias in places}
     connections.close_all()

@@ -35,7 +35,7 @@ DROP_SLOTS = """
     SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '{0}'
 """
 
-# The first rule that fits a client counts; a group that nobody has made fits none.
+# The first rule that matches a client counts; a group that does not exist matches no client.
 GUARDED = "host all +guarded 127.0.0.1/32 scram-sha-256"
 
 
@@ -46,7 +46,7 @@ class PostgresServer:
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
-    # Whether other tests use it at the same time, so that nobody may stop it.
+    # Whether other tests use it at the same time, so that no test may stop it.
     is_shared: bool = False
 
     @property
@@ -79,7 +79,7 @@ class PostgresServer:
             assert monotonic() < deadline, f"PostgreSQL did not start:\n{said}"
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop; SIGINT throws clients out, SIGQUIT is a crash."""
+        """Stop; SIGINT disconnects clients, SIGQUIT is a crash."""
         assert not self.is_shared, "a test that stops PostgreSQL starts one with postgres_server()"
         process, self.process = self.process, None
         if process is not None:

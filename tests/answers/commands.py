@@ -12,7 +12,7 @@ from cli.commands import main
 from tests.answers.home import AnswersHome
 from tests.answers.masking import Masks, documents, written
 
-# As wide as any table here, whatever terminal runs the tests.
+# Wide enough for every table, whatever terminal runs the tests.
 WIDTH: Final = "160"
 BOTH: Final = ("table", "json")
 ID: Final = re.compile(r"^(  id +)\S{22}$")
@@ -89,7 +89,7 @@ def record(home: AnswersHome) -> Iterator[str]:
 
 
 def commands(command: click.Command, name: str) -> Iterator[str]:
-    """Write a command and those below it; sentences of help are for people."""
+    """Write a command and its subcommands, without the sentences of help."""
     context = click.Context(command, info_name=name)
     usage = command.get_usage(context).removeprefix("Usage: ")
     has_example = bool(command.epilog and "Example" in command.epilog)
@@ -97,7 +97,7 @@ def commands(command: click.Command, name: str) -> Iterator[str]:
     for parameter in command.get_params(context):
         info = parameter.to_info_dict()
         if "--help" in info["opts"]:
-            # Every command has it, and keeps the names of the first context that asked for it.
+            # Every command has --help, and keeps its names from the first context that used it.
             continue
         names = "/".join([*info["opts"], *info["secondary_opts"]])
         facts = {

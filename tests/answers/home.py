@@ -1,4 +1,6 @@
-"""The home that is asked: every interface, its callers, and what is in it before the first call."""
+"""The home whose answers are recorded: its interfaces, callers, and contents before the first
+call.
+"""
 
 import os
 import subprocess
@@ -30,7 +32,7 @@ group.consumer.heartbeat.interval.ms=300
 # name: partitions. The table of each section makes the others that it needs.
 TOPICS: Final = {"orders": 2, "quiet": 1, "a.group": 1}
 GROUP: Final = "billing"
-# The first user has to change its password first, which these need not.
+# Unlike the first user, these need not change their passwords first.
 MAKE_CALLERS: Final = """
 from gateway.access.operations import Role
 from gateway.access.token_scopes import Scope, grants_of

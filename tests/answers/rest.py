@@ -1,4 +1,4 @@
-"""What REST is asked, in this order: version 3, version 2, and our own additions.
+"""The calls to REST, in this order: version 3, version 2, and our own additions.
 
 `{c}` is the id of the cluster. The sweeps ask each path by every method, for every caller.
 """
@@ -13,7 +13,7 @@ C: Final = "/clusters/{c}"
 TOPIC: Final = f"{C}/topics/none-such"
 GONE: Final = f"{C}/consumer-groups/none-such"
 BROKER: Final = f"{C}/brokers/99"
-# Each path of version 3 below its prefix, with names of nothing.
+# Each path of version 3 below its prefix, with names that do not exist.
 V3_PATHS: Final = (
     *("/openapi.json", "/clusters", C, "/clusters/another", f"{C}/none-such"),
     *(f"{C}/acls:batch", f"{C}/acls", f"{C}/broker-configs", f"{C}/broker-configs:alter"),

@@ -10,7 +10,7 @@ from tests.answers.asking import PATIENCE_S, Answer, Ask, block, head
 from tests.answers.home import AnswersHome, cookie_header
 from tests.answers.masking import Masks, written
 
-# Streams that end by themselves: asked as any other call.
+# Streams that end by themselves: requested like any other call.
 WHOLE: Final = (
     "topics=orders&from=beginning&max=6",
     "topics=orders&from=beginning&max=2&partition=1&format=json",
@@ -101,7 +101,7 @@ def events(ask: Ask, answer: Answer, masks: Masks) -> Iterator[str]:
         fields = dict(line.split(": ", 1) for line in event.splitlines() if ": " in line)
         if fields.get("event") == "batch":
             records += json.loads(fields["data"])["records"]
-        # How often a stream says that nothing has come is a matter of time.
+        # The number of heartbeats depends on time.
         elif fields and fields.get("event") != "heartbeat":
             yield f"    event {fields.get('event')} id {fields.get('id')}"
             yield from (f"    {line}" for line in written(masks.json(json.loads(fields["data"]))))
@@ -112,7 +112,7 @@ def events(ask: Ask, answer: Answer, masks: Masks) -> Iterator[str]:
 
 
 def names_of(ask: Ask, answer: Answer, masks: Masks) -> Iterator[str]:
-    """Write the names of events alone: their data is as the moment is."""
+    """Write only the names of events: their data depends on the moment."""
     yield masks.text(f"{ask.by}: {ask.method} {ask.path}")
     yield "    " + masks.text(head(answer))
     if answer.status == 200:

@@ -1,4 +1,4 @@
-"""Ratios of pairs: what chance explains is no loss, and a loss beyond chance is one."""
+"""Ratios of pairs: a difference that chance explains is no loss, and a larger one is."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""axe-core over a page: what would keep somebody from using it."""
+"""axe-core on a page: faults that prevent some users from using it."""
 
 from typing import Final, TypedDict
 
@@ -6,7 +6,7 @@ from playwright.sync_api import Page
 
 from tests.suite.extras import AXE
 
-# Of axe's four degrees, those that keep somebody from using a page.
+# Of axe's four degrees, those that prevent some users from using a page.
 FORBIDDEN: Final = ("serious", "critical")
 # Everything in the light theme; the dark one has other colours and the same elements.
 ALL_RULES: Final = "{resultTypes: ['violations']}"

@@ -1,4 +1,4 @@
-"""Workers of a gateway that tell what a test counts."""
+"""Workers of a gateway that report the counts of a test."""
 
 from gateway.rest.home_traffic import HomeTraffic, NoTraffic, add_up
 from gateway.rest.traffic import Counter

@@ -30,7 +30,7 @@ from tests.raw_groups import Coordinated, patiently
 DISK_BYTES: Final = 300_000_000
 # What clients may write until they are refused.
 LEFT_BYTES: Final = 24 * MIB
-# Records on their way, and the pause between two looks at them.
+# Records in flight, and the pause between two checks of them.
 IN_FLIGHT: Final = 2_000
 PAUSE_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 60
@@ -40,7 +40,7 @@ KEPT, HOG, EMPTY, GROUP = "kept", "hog", "empty", "readers"
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """A producer that goes on whatever happens, in a thread of its own."""
+    """A producer that continues after any error, in a thread of its own."""
 
     traffic: Traffic
     over: threading.Event = field(default_factory=threading.Event)
@@ -159,7 +159,7 @@ def live_on_a_full_disk(stage: Stage, admin: Admin, loads: dict[str, Load]) -> N
     stage.until("records refused", lambda: stage.room().free_bytes < stage.room().records_floor)
     assert stage.room().free_bytes > stage.room().internal_floor, "records took the last room"
     stage.fill("runaway", leaves=0)
-    # The status is of a sample, of which one was perhaps taken while the last room was lost.
+    # The status is sampled, perhaps while the last free space was being filled.
     stage.until(
         "status says disk full", lambda: is_disk_full(*stage.samsa("status")), SERVED_SECONDS
     )

@@ -51,7 +51,7 @@ def bury_at(connection: Connection, connector: str, *values: bytes) -> None:
 
 
 class Messages:
-    """Those of the beat, which wait to be worked on."""
+    """The messages of the beat, which wait for a worker."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[str, int, datetime]] = []
@@ -61,8 +61,8 @@ class Messages:
 
 
 def work(connection: Connection, cluster: str) -> None:
-    """Do what the beat and a worker do, until no run goes on."""
-    # Django is set up by now, which it need not be where only a fake is wanted.
+    """Do what the beat and a worker do, until no run continues."""
+    # Imported here: tests that use only a fake may not have set up Django.
     from connectors import models  # noqa: PLC0415
     from connectors.tasks import redrives  # noqa: PLC0415
     from connectors.tasks.slices import HostClock  # noqa: PLC0415

@@ -62,7 +62,7 @@ def door_beside(folder: Path) -> Iterator[str]:
         worker.__dict__["callers"] = Known()
         config = uvicorn.Config(router_of(worker), log_level="warning", lifespan="off")
         server = uvicorn.Server(config)
-        # Whoever comes before the server does waits for it.
+        # A connection before the server is ready waits for it.
         listener = socket.create_server(("127.0.0.1", 0))
 
         async def serve() -> None:

@@ -83,7 +83,7 @@ def test_a_server_that_is_gone_is_given_up_in_seconds(tmp_path: Path) -> None:
 
     assert isinstance(databases, dict)
     options = databases["default"]["OPTIONS"]
-    # What the URL says holds.
+    # The URL decides.
     assert int(options["keepalives_idle"]) == 60
     assert options["tcp_user_timeout"] <= 30_000
     assert "statement_timeout" in options["options"]

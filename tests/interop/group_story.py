@@ -2,8 +2,8 @@
 
 Three members read a topic at a pace; one is killed with -9 at a quarter of the records, one leaves
 politely at the half, a fourth comes at three quarters, and the story ends when every record was
-read. A step also waits until the group got over the one before it. Members are processes, because
-only a process can be killed; what they told is judged by tests/interop/ownership.py.
+read. A step also waits until the group has rebalanced after the step before it. Members are
+processes, because only a process can be killed; tests/interop/ownership.py judges their reports.
 """
 
 import json
@@ -41,7 +41,7 @@ PER_SECOND = count(2_000, 2_000, long=5_000)
 # How often the committed offsets are asked for.
 OBSERVE_SECONDS = 0.1
 ANSWER_SECONDS = 5
-# Two for each of the three members of a group that is rolled, one way and back.
+# Two for each of the three members of a group that changes its members one by one, there and back.
 ROLLS = 6
 # A step that takes longer hangs; the machine is shared.
 STEP_SECONDS = 90
@@ -60,7 +60,7 @@ class Kind:
     settings: Mapping[str, Any] = field(default_factory=dict)
     # Of the classic protocol; that of the other one is the broker's.
     session_ms: int = SESSION_MS
-    # Whether the member looks after the program that is to die, and is told to kill it.
+    # Whether the member is a parent of the program to kill, and gets the order to do so.
     has_victim: bool = False
     # More settings, for the member that is to be killed.
     victim_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +116,7 @@ COOPERATIVE = Kind(
     command=python("confluent"),
     settings={"partition.assignment.strategy": "cooperative-sticky"},
 )
-# Its assignor gives partition 0 to everybody: a story of it must be found out.
+# Its assignor gives partition 0 to every member, which the judge of a story must notice.
 BROKEN = Kind(
     name="kafka-python-broken", command=python("kafka_python"), settings={"assigns_twice": True}
 )
@@ -141,7 +141,7 @@ def fill(bootstrap: str, topic: str, records: int = RECORDS) -> dict[int, int]:
 
 
 class Member:
-    """A running member; what it tells goes into the story's queue."""
+    """A running member; its reports go into the story's queue."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class Member:
         return code
 
     def abandon(self) -> None:
-        """Whatever it does, end it, and close what leads to it."""
+        """End it in any state, and close its pipes."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(SECONDS)
@@ -304,7 +304,7 @@ class Story:
         return judge(self._lines, self._ends)
 
     def play_shared(self) -> Verdict:
-        """Let three members read everything, and judge what they told; nobody dies or comes."""
+        """Let three members read everything, and judge their reports; none is killed or added."""
         with self._observed(), self._nobody_left():
             for name in ("m1", "m2", "m3"):
                 self._start(name)
@@ -389,7 +389,7 @@ class Story:
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
-        """Ask for the committed offsets all the while, as anybody may."""
+        """Poll the committed offsets throughout, as any client may."""
         over = threading.Event()
         observer = threading.Thread(target=partial(self._observe, over), daemon=True)
         observer.start()

@@ -23,8 +23,8 @@ SHORTER = 4
 LIMITS = {
     ("produce", "100 B, idempotent, 16 connections"): 1.5,
     ("produce", "16 KB, 16 connections"): 3.0,
-    # Of the bare loop that takes as many bytes: memory is faster beside system calls on one machine
-    # than on another. Seen: 1.95.
+    # The ratio to the bare loop with as many bytes, which varies with the speed of memory;
+    # measured: 1.95.
     ("fetch", "16 KB, 4 connections"): 1.5,
     ("versions", "ApiVersions, 16 connections"): 1.5,
 }

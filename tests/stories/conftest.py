@@ -1,4 +1,4 @@
-"""The option that writes the answers of stories anew."""
+"""The option that rewrites the answers of stories."""
 
 import pytest
 

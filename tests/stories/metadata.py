@@ -154,7 +154,7 @@ class Metadata:
         yield f"command: {next(iter(of_step(step, bootstrap='localhost:9092')), None)}"
 
     def apply_plan(self) -> Iterator[str]:
-        """Apply just what was shown, if nothing that it rests on has changed since."""
+        """Apply exactly what was shown, if nothing that it is based on has changed since."""
         assert self._plan is not None, "a story plans before it applies"
         yield from self._send(*self._plan.proposals)
 

@@ -1,4 +1,4 @@
-"""The part of the suite that pytest calls: what runs where, what is shared, what is told.
+"""The part of the suite that pytest calls: what runs where, what is shared, and what is reported.
 
 Tests that measure time do not run in workers, where others run beside them: their ids go to
 `./samsa test`, which runs them afterwards.
@@ -56,7 +56,7 @@ class Run:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        # Every worker collects the same; one that died has told nothing.
+        # Every worker collects the same tests; one that died has reported none.
         told = getattr(node, "workeroutput", {})
         self.alone = told.get("alone", self.alone)
         self.left_out = told.get("left_out", self.left_out)
@@ -109,7 +109,7 @@ class Run:
         return found
 
     def pytest_unconfigure(self) -> None:
-        # A run that ended before its session began has had no other chance.
+        # A run that ended before its session began has not closed them yet.
         self.services.close()
 
 

@@ -1,4 +1,4 @@
-"""What may be asked of a cluster, case by case, with Kafka's codes."""
+"""Proposals to a cluster, accepted or refused with Kafka's codes."""
 
 import pytest
 
@@ -195,7 +195,7 @@ def test_items_are_appended_to_lists_once(twin: Twin) -> None:
     accepted(twin, alter("set", ("cleanup.policy", APPEND, "delete,compact")))
     assert configs(twin, "set")["cleanup.policy"] == "compact,delete"
 
-    # What is not set is a list all the same: the default.
+    # A config that is not set is a list as well: the default.
     accepted(twin, alter("orders", ("cleanup.policy", APPEND, "compact")))
     assert configs(twin, "orders")["cleanup.policy"] == "delete,compact"
 

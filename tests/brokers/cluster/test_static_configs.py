@@ -1,4 +1,4 @@
-"""What a broker may be told at its start: nothing that is unknown, and nothing without effect."""
+"""Start-up configs of a broker: unknown ones, and ones without effect, are refused."""
 
 import pytest
 

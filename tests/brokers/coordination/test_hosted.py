@@ -36,7 +36,7 @@ WORK_MS, WORK_OF_A_SLICE = 1, 3
 
 
 class SlowWork(ManualClock):
-    """Time that goes on by work alone."""
+    """A clock that advances only by work."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -338,7 +338,7 @@ def test_hanging_disk_is_reported_after_the_timeout_and_the_round_still_counts(
 def test_refusal_while_the_disk_hangs_counts_as_a_heartbeat(
     tmp_path: Path, subject: str, asked_ms: int
 ) -> None:
-    """Before its time is over it waits, behind the same subject or for the next round."""
+    """Until its time is over, it waits for the same subject or for the next round."""
 
     async def run() -> None:
         files = GatedFiles()

@@ -1,4 +1,6 @@
-"""The flusher: what a turn asked for goes together, logs go side by side, failures are final."""
+"""The flusher: requests of a turn share a flush, logs are flushed in parallel, failures are
+final.
+"""
 
 import asyncio
 import errno
@@ -17,7 +19,7 @@ from tests.fakes.clock import ManualClock
 
 
 class Ticket:
-    """Stands for a flush; `run` waits for the gate and then does what it was told."""
+    """A fake flush; `run` waits for the gate, and then succeeds or fails as set."""
 
     def __init__(self, log: "Log") -> None:
         self._log = log
@@ -351,7 +353,7 @@ def test_a_second_life_begins_awake() -> None:
         )
         flusher.start()
         await flusher.stop()
-        # A thread may set it when all was collected already, just before it ends.
+        # A thread may set it just before it ends, when everything was collected already.
         flusher._is_collecting = True  # noqa: SLF001 - no test can stop a thread just there
 
         flusher.start()

@@ -1,4 +1,4 @@
-"""The broker's link, where the store behind its agent was set back: nothing is lost or believed."""
+"""The broker's link to an agent whose store was restored to an older state."""
 
 import asyncio
 from pathlib import Path

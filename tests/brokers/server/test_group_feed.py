@@ -1,4 +1,4 @@
-"""What the feed tells of groups: all at first, changes after that, and what is gone."""
+"""Groups in the feed: all at first, then changes, and what was removed."""
 
 import asyncio
 import json
@@ -284,7 +284,7 @@ def test_a_snapshot_of_ten_thousand_groups_is_written_in_short_pieces(
         watcher = Watcher(at)
         await watcher.sample()
 
-        # The best of three: garbage is collected at times, which is nobody's piece.
+        # The best of three, since one of them may include a garbage collection.
         longest = min(longest_piece(watcher.feed.snapshot()) for _ in range(3))
         size = sum(map(len, watcher.feed.snapshot()))
 

@@ -1,4 +1,4 @@
-"""What the pages of a running broker tell of groups, and of the times of records."""
+"""Pages of a running broker about groups, and about the times of records."""
 
 import asyncio
 import json

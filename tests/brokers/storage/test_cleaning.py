@@ -1,4 +1,4 @@
-"""After a cleaning a reader knows what it knew before, from fewer records at the same offsets."""
+"""After a cleaning, readers get the same state from fewer records, at the same offsets."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,7 +75,7 @@ def test_final_state_of_a_reader_survives_cleaning(
             after = rows_of(log)
             assert latest(after) == latest(before)
             assert log.end_offset == end
-            # What is left was there, unchanged and in order.
+            # The remaining records are unchanged and in order.
             assert after == [row for row in before if row.offset in {one.offset for one in after}]
             keys = [row.key for row in after if row.offset < first_dirty]
             assert len(keys) == len(set(keys)), "a key below the dirty part is there twice"

@@ -1,4 +1,4 @@
-"""A flush covers what it was made for, in any thread, and a failed one is the last."""
+"""A flush covers its range, in any thread, and no flush follows a failed one."""
 
 import errno
 import threading

@@ -1,4 +1,4 @@
-"""What was used longest ago goes first."""
+"""The memory budget drops what was used longest ago first."""
 
 from brokers.storage.memory_budget import MemoryBudget
 

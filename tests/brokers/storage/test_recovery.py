@@ -1,4 +1,4 @@
-"""What a log is after any kind of end: all that was synced, and nothing that is not sound."""
+"""Logs after any kind of end: they have everything that was synced, and nothing damaged."""
 
 import random
 import shutil
@@ -212,7 +212,7 @@ def test_bytes_that_rotted_in_front_of_sound_batches_are_damage(
     log = open_log(folder, CONFIG, recovery_point=recovery_point)
 
     if recovery_point >= 8:
-        # That segment had been synced and is not read again: whoever reads the records will notice.
+        # That segment was synced and is not read again: readers of the records will notice.
         assert log.damage is None
         return
     assert log.damage is not None
@@ -340,7 +340,7 @@ def test_log_that_lost_its_end_below_its_start_restarts_at_its_start(tmp_path: P
     assert log.epochs.entries() == []
     assert append(log).base_offset == 500
     assert files_of(log, ".log") == ["500.log"]
-    # Or else the start was that of an older topic with this name.
+    # Otherwise the start could be that of an older topic with this name.
     assert sorted(log.set_aside) == [f"{log_file(folder, base)}.damaged" for base in (0, 4, 8)]
 
 

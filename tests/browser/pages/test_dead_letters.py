@@ -1,4 +1,4 @@
-"""Dead letters in a real browser: usable by everybody, chosen, planned and sent again."""
+"""Dead letters in a real browser: accessible, chosen, planned and sent again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ def look(visitor: Visitor) -> None:
 
 
 def arrives(visitor: Visitor, text: str) -> None:
-    """See a page whole: a tab that leaves while its scripts are on their way complains."""
+    """Wait until a page is complete: leaving it while scripts load logs errors."""
     visitor.sees(text)
     visitor.page.wait_for_load_state("load")
 

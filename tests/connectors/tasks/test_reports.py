@@ -1,4 +1,4 @@
-"""What a worker says of what its tasks run in: seldom, and until it is stopped."""
+"""Reports of a worker about the engine of its tasks: seldom, and until it is stopped."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ NAME = "connect-spark.1.here"
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the plugin tells, which a test changes."""
+    """The facts that the plugin reports, which a test changes."""
     found: dict[str, Any] = {"stage": "none", "memory_bytes": 1, "streams": []}
     monkeypatch.setattr(reports, "TELLINGS", {SPARK: lambda: dict(found)})
     return found

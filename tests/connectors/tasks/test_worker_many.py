@@ -1,4 +1,4 @@
-"""Many light connectors on one worker: each has its turn, and is called what it is."""
+"""Many light connectors on one worker: each runs, and its state is reported correctly."""
 
 import time
 from collections import Counter
@@ -66,7 +66,7 @@ def test_each_of_many_connectors_sees_a_record_within_its_turn(
     )
     assert p95 <= P95_S
     assert share <= BEAT_SHARE
-    # Polled all the while: a task that waits for its turn is a task that runs.
+    # Polled throughout: a task that waits for its turn counts as running.
     assert set(seen) == {("RUNNING", "RUNNING")}
 
 

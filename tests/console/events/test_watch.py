@@ -1,4 +1,4 @@
-"""One thread asks for all tabs: what changed, and whose session has ended."""
+"""One thread polls for all tabs: changes, and ended sessions."""
 
 import asyncio
 import json

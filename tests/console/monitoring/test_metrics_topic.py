@@ -1,4 +1,4 @@
-"""Samples reach their topic, and a cluster that is away costs samples and no time."""
+"""Samples reach their topic; a cluster that is down costs samples, and no time of the collector."""
 
 import json
 import socket
@@ -105,7 +105,7 @@ def test_while_no_broker_answers_samples_are_dropped_and_counted(
 ) -> None:
     said = Said()
     with socket.socket() as taken:
-        # Bound and not listening: it refuses, and nobody else can take it.
+        # Bound and not listening: it refuses, and no other process can take it.
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setattr(metrics_topic, "TIMEOUT_S", 2.0)
         topic = MetricsTopic("samples", log=said)

@@ -463,7 +463,7 @@ def test_a_job_is_not_asked_for_what_its_engine_does_not_know(alice: Client) -> 
     for key in ("tasks.max", "tasks.max.enforce", "value.converter", "transforms", "predicates"):
         assert f'name="key-{key}"' not in page
     assert 'name="key-errors.tolerance"' in page
-    # What was given all the same is shown, with what is wrong about it.
+    # The given values are shown nevertheless, with their errors.
     typed = fields({"connector.class": "samsa.spark.sink", "transforms": "mask"}, do="check")
     assert 'name="key-transforms"' in text_of(alice.post(sink, typed))
 

@@ -1,4 +1,4 @@
-"""Changing one's own password, by choice or because somebody else has made it."""
+"""Changing one's own password, by choice or because an admin has set it."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -54,7 +54,7 @@ def test_nobody_locks_another_out_of_an_account() -> None:
         at(0, account=f"made-up-{number}")
         at(0, address="10.0.0.9", account="admin")
 
-    # From the same address as the made-up names, and from one that nobody has failed at.
+    # From the same address as the made-up names, and from one without failed logins.
     assert at(1, account="admin") == 0
     assert at(1, address="10.0.0.2", account="admin") == 0
 

@@ -1,4 +1,4 @@
-"""Every address of the project, asked for by everybody: generated from the table of addresses."""
+"""Every address of the project, requested by each kind of user, from the table of addresses."""
 
 import pytest
 from django.conf import settings
@@ -82,7 +82,7 @@ def test_a_viewer_reaches_these_addresses_and_no_others() -> None:
     seen |= {"/brokers", "/brokers/1", "/brokers/1/order"}
     seen |= {"/connectors", "/connectors/orders", "/connectors/orders/dead-letters"}
     seen |= {"/connectors/orders/redrives", "/spark"}
-    # Shows everybody their own tokens and what they have done, and nothing of others.
+    # Shows users their own tokens and calls, and nothing of others.
     own |= {"/tokens", "/tokens/new", "/tokens/1/revoke", "/traffic", "/api"}
     # Says whose right is missing, where it has found the topic; records come from elsewhere.
     seen |= {"/topics/orders/messages"}

@@ -52,7 +52,7 @@ class Library:
         self._batches = list(batches)
 
     def assign(self, _places: object) -> None:
-        """Take note of nothing."""
+        """Ignore the assignment."""
 
     def consume(self, number: int, _wait_s: float) -> list[Any]:
         if not self._batches:

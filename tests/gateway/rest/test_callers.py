@@ -154,7 +154,7 @@ def test_hint_lets_streams_look_before_their_next_poll(monkeypatch: pytest.Monke
 
 
 class Told(Identity):
-    """Tells what a test says."""
+    """Returns what a test sets."""
 
     def __init__(self, answers: list[Callable[[], Caller]]) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ def test_too_many_who_wait_are_told_to_come_again() -> None:
 
 
 def test_a_token_that_nobody_could_look_up_is_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    # No room for anybody, known or not.
+    # No place is left for any caller, known or not.
     monkeypatch.setattr(module, "MAX_WAITING", -2 * module.TOKEN_THREADS)
     # More than an address may show in a second.
     calls = 200

@@ -348,7 +348,7 @@ def test_a_fetch_by_session_needs_the_origin_of_the_console(
     cookie: str, path: str, *, needs: bool
 ) -> None:
     headers = {"cookie": cookie, "host": "localhost:8000"}
-    # As an image of any page asks, in a browser that does not say from where.
+    # Like the request for an image of any page, by a browser that sends no origin.
     unsaid = Asked(method="GET", headers=headers, path=path)
     own = Asked(method="GET", headers={**headers, "sec-fetch-site": "same-origin"}, path=path)
 

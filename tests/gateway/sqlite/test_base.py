@@ -22,7 +22,7 @@ TIMEOUT_S = 0.02
 
 @pytest.fixture
 def turn(tmp_path: Path) -> Iterator[Turn]:
-    """Return the turn of another writer of web.db, whom nobody waits for longer than a moment."""
+    """Return the turn of another writer of web.db, for which other writers wait only briefly."""
     with sqlite_databases(tmp_path):
         options = {**connections.settings["default"]["OPTIONS"], "timeout": TIMEOUT_S}
         with pointed_at({"default": {"NAME": tmp_path / "web.db", "OPTIONS": options}}):

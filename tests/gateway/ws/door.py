@@ -140,7 +140,7 @@ def programs_door(folder: Path) -> Iterator[ProgramsDoor]:
             ws_max_size=FRAME_BYTES,
         )
         server = uvicorn.Server(config)
-        # Whoever comes before the server does waits for it. As the gateway's own server has its
+        # A connection before the server is ready waits for it. As the gateway's own server has its
         # socket, which sends small answers at once.
         listener = listening(socket.create_server(("127.0.0.1", 0)).detach())
 

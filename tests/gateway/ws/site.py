@@ -72,7 +72,7 @@ class Callers:
 
 
 class Limits:
-    """Lets everything through, but for what it is told to hold."""
+    """Admits everything, except for the delays that a test sets."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []

@@ -21,7 +21,7 @@ from tests.gateway.ws.site import BAD, GOOD, Client, Site, run, write
 
 pytestmark = pytest.mark.slow
 
-# Shorter than a socket may be open without saying whose it is.
+# Less than the time limit for authentication.
 WAIT_S = 8.0
 
 

@@ -1,4 +1,4 @@
-"""Orders get the product of the moment, and those that cannot go to topics of their own."""
+"""Orders get the current product; orders without one go to topics of their own."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Decoded columns against the house's own reader of records."""
+"""Decoded columns compared with Samsa's own reader of records."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is kept of where a stream began, in the form of the first release."""
+"""The stored first offsets of a stream, in the format of the first release."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The machine's Java is taken where it is new enough, else that of the extra behind a door."""
+"""The machine's Java is used if it is new enough, otherwise that of the extra, by a wrapper."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from spark_integration.jobs import java
 from spark_integration.jobs.errors import SparkMissing
 from spark_integration.jobs.java import DOOR, ask, machine_java, make_door, prepare_java
 
-# Says what a Java says of itself, on the stream where a Java says it.
+# Prints the version of a Java, to the stream to which a Java prints it.
 STAND_IN = """\
 #!/bin/sh
 cat >&2 <<END

@@ -1,4 +1,4 @@
-"""What a session of ours tells Spark."""
+"""The settings that a session of Samsa passes to Spark."""
 
 from pathlib import Path
 

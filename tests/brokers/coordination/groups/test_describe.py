@@ -1,4 +1,4 @@
-"""What people are told about groups."""
+"""Descriptions of groups for clients."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""A group that changes its protocol: what stands in the way, what is written, what members keep."""
+"""A group that changes its protocol: obstacles, written records, and what members keep."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -134,7 +134,7 @@ def test_waiting_sync_is_sent_back_at_an_upgrade_and_keeps_its_partitions() -> N
     assert {mixed.code(answer) for answer in desk.answers.values() if answer is not None} >= {
         ErrorCode.REBALANCE_IN_PROGRESS
     }
-    # The assignment of the last generation that was handed out is what they have.
+    # Members have the assignment of the last generation that was sent out.
     assert mixed.member_of(desk, ids["a"]).assigned == {ORDERS: {0: 2, 1: 2}}
     desk.check()
 
@@ -160,7 +160,7 @@ def test_a_broken_off_rebalance_counts_what_members_say_they_have() -> None:
     ids = mixed.settle(desk, HALVES)
     mixed.join(desk, ids["a"], protocols=keeps)
     mixed.join(desk, ids["b"], protocols=boasts)
-    # Before anybody has its assignment one more comes: the assignments of before are forgotten.
+    # Before any member has its assignment, another one joins: the former assignments are dropped.
     late = mixed.join(desk).member_id
     assert mixed.join(desk, late) is PARKED
     assert not mixed.classic_group(desk).assignments
@@ -261,7 +261,7 @@ def test_an_id_that_was_given_out_does_not_hold_a_group() -> None:
     assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
     assert set(mixed.modern_group(desk).members) == {"new"}
     assert pending not in {key.part for key in desk.timers}
-    # Whoever has been given the id joins with it, as anybody does.
+    # A member that has been given an id joins with it, like any other.
     assert mixed.code(mixed.join(desk, pending)) is ErrorCode.NONE
     desk.check()
 
@@ -308,7 +308,7 @@ def test_a_group_is_classic_again_when_its_last_other_member_leaves() -> None:
     ]
     assert {key.kind for key in desk.timers} == {"session", "join"}
     assert "new" not in {key.part for key in desk.timers}
-    # After a crash at this moment it is a stable group, with what each member should have.
+    # After a crash at this moment the group is stable, with the target assignment of each member.
     loaded = desk.loaded().group(GROUP)
     assert loaded is not None
     assert loaded.state is ClassicState.STABLE
@@ -347,7 +347,7 @@ def test_a_member_that_had_to_give_up_partitions_has_them_after_a_downgrade() ->
 
     assert held(desk, member_id) == {"orders": frozenset(range(4))}
     assert held(desk, back.member_id) == {}
-    # Nor does the one that waits get them by a change to and fro.
+    # A member that waits does not get them either if the group changes twice.
     mixed.enter(desk, "again", instance_id="i")
     assert not mixed.member_of(desk, "again").assigned
 
@@ -472,7 +472,7 @@ def test_a_static_member_that_waits_for_partitions_makes_the_group_rebalance() -
 
     answer = mixed.join(desk, instance_id="i")
 
-    # Its target is what another one reads still: nobody may have it before all have joined.
+    # Its target is still read by another member, so it has to wait until all have joined.
     assert mixed.code(answer) is ErrorCode.NONE
     assert mixed.classic_group(desk).state is ClassicState.PREPARING
 

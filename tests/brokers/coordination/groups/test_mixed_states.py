@@ -1,4 +1,4 @@
-"""The table of what classic members meet in a group of the consumer protocol: each row happens."""
+"""The table of requests of classic members in a group of the consumer protocol: each row occurs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ class Scene:
         return generation
 
     def settled(self) -> int:
-        """Everybody has what it should have."""
+        """Each member has its target assignment."""
         for _ in range(2):
             mixed.join(self.desk, self.static, instance_id="i")
             epoch = self.caught_up()

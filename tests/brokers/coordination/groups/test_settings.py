@@ -9,7 +9,7 @@ from brokers.coordination.groups.settings import KEYS, GroupSettings, MigrationP
 
 
 def told(key: str) -> int:
-    """What Kafka takes where nothing else is said, as brokers show it."""
+    """Kafka's defaults, as brokers show them."""
     row = broker_configs.ROWS[key]
     assert row.default is not None
     return int(row.default)

@@ -73,7 +73,7 @@ WRONG_CALLS: Final[Sequence[tuple[str, str, object, tuple[int, int]]]] = [
     ("GET", "records?timeout=x", None, (400, 400)),
     ("GET", "records", None, (409, 40903)),
 ]
-# How often members and the group hear of each other.
+# The interval of heartbeats.
 SOON: Final = {
     "group.consumer.heartbeat.interval.ms": "300",
     # Its records are of 1970, and retention looks every five minutes.
@@ -164,7 +164,7 @@ async def all_of(gateway: Gateway, path: str, wanted: int = RECORDS) -> Sequence
 async def refused(
     gateway: Gateway, method: str, path: str, body: object = None, **headers: str
 ) -> tuple[int, int]:
-    """Ask each worker; return the status and the code, which all of them tell."""
+    """Ask each worker; return the status and the code, which have to be the same for all."""
     told = set()
     for worker in gateway.workers:
         answer = await gateway.ask(method, path, body, headers=headers, worker=worker)
@@ -261,7 +261,7 @@ def test_without_commits_of_its_own_a_consumer_commits_what_it_is_told(in_turn: 
         other = await assigned(gateway, "named")
 
         assert answer.status == 200
-        # The third record was done with, so the fourth is the next one.
+        # The third record was processed, so the fourth is the next one.
         committed = await gateway.ask("GET", f"{other}/offsets")
         assert [each["offset"] for each in committed.json()["offsets"]] == [3]
 
@@ -404,7 +404,7 @@ def test_a_generated_name_is_free_again_once_its_consumer_is_deleted(in_turn: As
             assert await refused(gateway, "POST", "/consumers/made", {"name": name}) == (409, 40902)
         await gateway.ask("DELETE", path)
 
-        # By another worker, perhaps, than the one in the name.
+        # Its worker may be another one than that in the name.
         for _ in range(2):
             assert await created(gateway, "made", name=name) == path
             for _ in range(3):
@@ -510,7 +510,7 @@ def test_a_fetch_ends_when_its_caller_is_revoked(in_turn: Ask, at: int) -> None:
         fetching = asyncio.ensure_future(
             gateway.ask("GET", f"{path}/records", headers=JSON, worker=asked)
         )
-        # Behind the first one, for its turn.
+        # It waits for the first call to end.
         waiting = asyncio.ensure_future(
             gateway.ask("GET", f"{path}/records", headers=JSON, worker=asked)
         )
@@ -518,7 +518,7 @@ def test_a_fetch_ends_when_its_caller_is_revoked(in_turn: Ask, at: int) -> None:
             asked.callers.revoked.put_nowait(ApiError(Code.NOT_AUTHENTICATED, "was revoked"))
         async with asyncio.timeout(LONG_MS / 1_000 / 2):
             answers = await asyncio.gather(fetching, waiting)
-            # Nobody holds its turn.
+            # No call holds its turn.
             deleted = await gateway.ask("DELETE", path)
 
         assert [answer.json()["error_code"] for answer in answers] == [40101, 40101]

@@ -1,4 +1,4 @@
-"""The description covers every address, and what it says of each holds for hostile callers, too."""
+"""The description covers every address, and is true for hostile callers, too."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -95,7 +95,7 @@ def test_no_call_that_is_made_up_fails_the_gateway(api: Api) -> None:
         path: {method: one for method, one in way.items() if (path, method.upper()) in views}
         for path, way in found["paths"].items()
     }
-    # Half of what is made up is about the cluster that there is.
+    # Half of the generated calls name the existing cluster.
     for way in found["paths"].values():
         for one in way.values():
             for parameter in one.get("parameters", []):

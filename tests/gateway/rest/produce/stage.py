@@ -58,7 +58,7 @@ class Stage:
 
 
 def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test on a loop of its own; its records are all under way no longer when it ends."""
+    """Run a test on a loop of its own, until none of its records is in flight."""
 
     @wraps(test)
     def run(stage: Stage, **others: object) -> None:

@@ -66,7 +66,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         config = uvicorn.Config(application, port=0, log_level="warning", lifespan="off")
         server = uvicorn.Server(config)
         listener = config.bind_socket()
-        # Whoever comes before the server does waits for it.
+        # A connection before the server is ready waits for it.
         listener.listen()
 
         async def serve() -> None:

@@ -27,7 +27,7 @@ def gateway(api: Api) -> Iterator[str]:
     config = uvicorn.Config(get_asgi_application(), port=0, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     listener = config.bind_socket()
-    # Whoever comes before the server does waits for it.
+    # A connection before the server is ready waits for it.
     listener.listen()
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
     thread.start()
