@@ -217,7 +217,7 @@ def require_inactive(client: Groups, name: str) -> None:
         raise
     if group.state is not GroupState.EMPTY:
         members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
-        words = f"it is {group.state.value} with {members}, and only one without can be reset"
+        words = f"it is {group.state.value} with {members}; only a group without any can be reset"
         raise failure("NON_EMPTY_GROUP", f"group {name}", words)
 
 

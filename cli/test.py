@@ -43,12 +43,12 @@ PLUGINS: Final = ("-p", "cli.places", "-p", "cli.workers")
     "--affected",
     "is_affected",
     is_flag=True,
-    help="Run what a change can break: its rooms, those that import them, and the house rules.",
+    help="Run what a change can break: its packages, those that import them, and the house rules.",
 )
 @click.option(
     "--since",
     metavar="REV",
-    help="Where the change began; else HEAD while something is not committed, else main.",
+    help="Compare with this revision. Default: HEAD if a file is not committed, else main.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test(
@@ -56,8 +56,8 @@ def test(
 ) -> None:
     """Run the tests, or those that pytest's ARGUMENTS select.
 
-    Where no file is named, campaigns and what needs a browser, a JVM, or a foreign client or server
-    are left to CI=true.
+    Where no file is named, campaigns and tests that need a browser, a JVM, or a foreign client or
+    server are left to CI=true.
     """
     if since is not None and not is_affected:
         raise click.UsageError("--since applies to --affected only: give both")

@@ -236,7 +236,7 @@ def alter(
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 @click.option(
-    "--force", is_flag=True, help="Also delete topics that keep state of the cluster, as __…"
+    "--force", is_flag=True, help="Also delete topics with state of the cluster, such as __…"
 )
 @click.option("--if-exists", is_flag=True, help="Succeed if a topic does not exist.")
 @dry_run_option

@@ -121,7 +121,9 @@ def plan(by: By, cluster: str, name: str, asked: Asked, *, wire: Cluster) -> Red
             " to their origin"
         )
     if len(asked.picked) > MAX_PICKED:
-        raise Unfit(f"{len(asked.picked)} letters are named, {MAX_PICKED} fit: name a range")
+        raise Unfit(
+            f"{len(asked.picked)} letters are named; at most {MAX_PICKED} fit: name a range"
+        )
     bounds = dead_letters.bounds_of(wire, place.topic)
     if not bounds:
         raise Unfit(f"topic {place.topic} does not exist yet: no record has failed so far")

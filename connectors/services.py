@@ -205,7 +205,9 @@ def alter_offsets(
     if not offsets:
         raise Unfit("Partitions / offsets need to be provided for an alter offsets request")
     if len(offsets) > MAX_OFFSETS:
-        raise Unfit(f"{len(offsets)} offsets are given, {MAX_OFFSETS} fit: send less in one call")
+        raise Unfit(
+            f"{len(offsets)} offsets are given; at most {MAX_OFFSETS} fit: send less in one call"
+        )
     _require_stopped(row)
     if row.kind == "sink":
         wanted = [_sink_offset(place, offset) for place, offset in offsets]
@@ -494,7 +496,7 @@ def _spelled(place: Place | None) -> str:
         raise Unfit("The partition of a source's offset cannot be null or missing: give an object")
     text = spelled(place)
     if len(text) > MAX_PLACE_CHARS:
-        raise Unfit(f"a partition has {len(text)} characters, {MAX_PLACE_CHARS} fit")
+        raise Unfit(f"a partition has {len(text)} characters; at most {MAX_PLACE_CHARS} fit")
     return text
 
 

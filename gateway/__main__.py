@@ -18,20 +18,23 @@ parser.add_argument(
     "--grace",
     type=int,
     default=GRACE_SECONDS,
-    help="seconds that answers under way have at the end",
+    help="seconds for pending answers when the process stops",
 )
 parser.add_argument(
     "--door", choices=("web", "rest"), default="web", help="the clients: browsers, or programs"
 )
 parser.add_argument("--worker", default="web", metavar="NAME", help="the name of this process")
 parser.add_argument(
-    "--connect-fd", type=int, help="a second listening socket, for tools of Kafka Connect"
+    "--connect-fd", type=int, help="a second listening socket, for Kafka Connect's REST"
 )
 parser.add_argument(
-    "--connect-listen", metavar="HOST:PORT", help="an address for them, beside that of --listen"
+    "--connect-listen", metavar="HOST:PORT", help="a second address, for Kafka Connect's REST"
 )
 parser.add_argument(
-    "--socket", type=Path, metavar="PATH", help="a unix socket of its own, for those of this home"
+    "--socket",
+    type=Path,
+    metavar="PATH",
+    help="a unix socket, for the other processes of this home",
 )
 parser.add_argument("--cert", type=Path, metavar="FILE", help="serve TLS with this certificate")
 parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")

@@ -38,7 +38,7 @@ def check(scope: Scope) -> None:
         return
     raise ApiError(
         Code.BAD_REQUEST,
-        f"the console's session opens nothing under the name {asked.headers['host'][:253]!r}: use"
+        f"the console's session is not valid under the name {asked.headers['host'][:253]!r}: use"
         " the address that `./samsa status` shows, start the home with the name in"
         " SAMSA_ALLOWED_HOSTS, or use a token",
     )

@@ -72,8 +72,8 @@ def _of_partitions(view: View, record: PartitionsAdded) -> Iterator[str]:
     yield (
         f"About {share:.0%} of the keys go to another partition from now on (1 - n/lcm(n, m) of"
         f" them, for n = {before} and m = {after} partitions, where producers take the hash of the"
-        " key modulo the number of partitions). Records that are there stay where they are, so the"
-        " order of one key is kept within each partition only."
+        " key modulo the number of partitions). Existing records stay where they are, so the order"
+        " of one key is kept within each partition only."
     )
     if _values(view, topic.name).is_compacted:
         yield (

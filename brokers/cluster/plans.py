@@ -165,7 +165,7 @@ def outdated(what: Sequence[Moved], causes: Mapping[int, str]) -> KafkaError:
     more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
     return KafkaError(
         ErrorCode.INVALID_UPDATE_VERSION,
-        f"nothing was changed, because the state has moved since this was planned: {named}{more};"
+        f"nothing was changed, because the state has changed since this was planned: {named}{more};"
         " look at the new state and plan again",
     )
 
@@ -189,11 +189,11 @@ def _moved_in_words(each: Moved, causes: Mapping[int, str]) -> str:
     what = in_words(each.subject, each.name)
     if not each.found and each.subject is Subject.TOPIC:
         return f"{what} (version {each.expected}) is gone"
-    if not each.expected and each.subject is Subject.TOPIC:
-        what = f"{what} exists now"
     cause = causes.get(each.found)
-    by = f", by version {each.found}: {cause}" if cause else f", by version {each.found}"
-    return f"{what} was at version {each.expected}{by}"
+    now = f"at version {each.found}" + (f" ({cause})" if cause else "")
+    if not each.expected and each.subject is Subject.TOPIC:
+        return f"{what} exists now, {now}"
+    return f"{what} was at version {each.expected} and is {now}"
 
 
 def _step(view: View, action: Action, decision: Decision) -> Step:

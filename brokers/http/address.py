@@ -26,7 +26,7 @@ class Address:
 
 
 def open_socket(address: Address, wait_seconds: float) -> socket.socket:
-    """Connect a socket whose calls wait so long at most; OSError if there is no server."""
+    """Connect a socket with this timeout for each call; OSError if there is no server."""
     with ExitStack() as stack:
         if address.path is not None:
             made = stack.enter_context(socket.socket(socket.AF_UNIX))

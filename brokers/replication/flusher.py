@@ -6,11 +6,11 @@ the loop's turn in which it was requested, so that it covers all appends of the 
 log waits for nothing.
 
 Producers that wait for their answers come back together once a flush has confirmed their records.
-Without control they soon arrive as one crowd, and disk and loop take turns; or as a crowd and a
-few, with the disk idle as long. So if a flush ends and few producers have come for the next one, it
-waits for half of all that take part, or a few turns of the loop; and once half of them are there it
-begins at once, in the middle of a turn. Then one half is on its way to the disk while the loop
-serves the other. Appends later than `CROWD_SECONDS` after a flush are not part of its crowd.
+Without control they soon arrive as one crowd, so that the disk is idle while the loop works, and
+the other way round. So if a flush ends and few producers have come for the next one, it waits for
+half of all that take part, or a few turns of the loop; and once half of them are there it begins at
+once, in the middle of a turn. Then one half is on its way to the disk while the loop serves the
+other. Appends later than `CROWD_SECONDS` after a flush are not part of its crowd.
 """
 
 import asyncio

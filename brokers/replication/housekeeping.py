@@ -25,7 +25,7 @@ from brokers.storage.errors import (
     TooManyOpenFiles,
 )
 
-# A time by which every deleted file is due, if its room is needed now.
+# A time that makes every deleted file due, used when its space is needed now.
 _ALL_DUE: Final = 2**63 - 1
 # Removed partitions whose files one round unlinks, so that a topic of thousands is gone in a minute
 # and other chores still run.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
-# Until another thread is tried, if the system has none left.
+# The time to the next attempt to start a thread, if the system has none left.
 RETRY_SECONDS: Final = 0.2
 
 Item = TypeVar("Item")

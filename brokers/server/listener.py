@@ -45,8 +45,9 @@ FIRST_BYTES: Final = 32 * 1024
 BACKLOG: Final = 1_024
 # Accepted in one turn of the loop, at about 40 µs each, so that a flood leaves time for others.
 ACCEPTS_PER_TURN: Final = 32
-# If there is no place for a connection, one that has sent no whole request for so long gives way:
-# clients send their first one at once. Of so many, at most, the one that is silent for longest.
+# If there is no place for a new connection, one that has sent no whole request for this long is
+# closed: clients send their first request at once. The one that is silent for longest, of the first
+# so many, is closed.
 WORDLESS_SECONDS: Final = 5.0
 WORDLESS_TRIED: Final = 256
 # How long to accept no connections if there is no descriptor, not even the spare one.

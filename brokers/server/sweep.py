@@ -61,7 +61,7 @@ class Sweep:
         if not client.machine.is_inside_frame:
             client.frame_mark = -1
         elif client.frame_mark != client.requests or not client.machine.can_read:
-            # It is not the frame of the last check, if there was one; or it waits for us.
+            # This frame began after the last check, or the broker has paused reading.
             client.frame_mark = client.requests
             client.frame_since = now
         elif is_abandoned(client, now):

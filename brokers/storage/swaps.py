@@ -10,8 +10,8 @@ the values that it hides:
 4. the folder is synced again, so that no old file can come back beside the new one;
 5. `.swap` files get their final names, the log last.
 
-Before a cut of the log, the swap gives way: a later start that finished it would bring back the
-records that were cut.
+Before the log is truncated, the swap is completed or dropped: otherwise a later start would finish
+it, and bring the truncated records back.
 """
 
 from collections.abc import Sequence

@@ -114,7 +114,7 @@ def asked_of(given: Mapping[str, Any]) -> Asked:
         (_number(one, "partition"), _number(one, "offset")) for one in _list(given, "letters")
     )
     if len(picked) > MAX_PICKED:
-        _refuse(f'"letters" has {len(picked)} entries, {MAX_PICKED} fit: give offsets')
+        _refuse(f'"letters" has {len(picked)} entries; at most {MAX_PICKED} fit: give offsets')
     spans = {}
     for one in _list(given, "offsets"):
         partition = _number(one, "partition")
@@ -197,7 +197,7 @@ def _list(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         _refuse(f'"{name}" has to be a list of objects with "partition"')
     if len(listed) > MAX_SPANS:
-        _refuse(f'"{name}" has {len(listed)} entries, {MAX_SPANS} fit')
+        _refuse(f'"{name}" has {len(listed)} entries; at most {MAX_SPANS} fit')
     return listed
 
 

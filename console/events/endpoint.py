@@ -103,7 +103,7 @@ def wanted_topics(scope: Scope) -> list[str]:
         raise Refused(405, f"{scope['method']} is not answered here; use GET")
     query = scope.get("query_string", b"")
     if len(query) > MAX_QUERY_LENGTH:
-        raise Refused(400, f"the query has {len(query)} bytes, {MAX_QUERY_LENGTH} fit")
+        raise Refused(400, f"the query has {len(query)} bytes; at most {MAX_QUERY_LENGTH} fit")
     found = parse_qs(query.decode("ascii", "replace")).get("topic", [])
     if not 1 <= len(found) <= MAX_TOPICS_PER_STREAM:
         raise Refused(400, f"{len(found)} topics asked for; 1 to {MAX_TOPICS_PER_STREAM} can be")

@@ -122,7 +122,9 @@ class Hub:
     def publish(self, topic: str, value: str) -> None:
         """Send a value to the streams of its topic, if it has changed."""
         assert is_topic(topic), f"{topic!r} is not a kind and name"
-        assert len(value) <= MAX_VALUE_LENGTH, f"{len(value)} characters, {MAX_VALUE_LENGTH} fit"
+        assert len(value) <= MAX_VALUE_LENGTH, (
+            f"{len(value)} characters; at most {MAX_VALUE_LENGTH} fit"
+        )
         assert value.isprintable(), "a value is one line"
         if self._values.pop(topic, None) == value:
             # Published again, so it is no longer the oldest.

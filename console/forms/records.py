@@ -156,7 +156,8 @@ def _headers(
             error = f"header {number} has no name: type one, or clear the row"
         elif len(name) > MAX_HEADER_NAME:
             error = (
-                f"the name of header {number} has {len(name):,} characters, {MAX_HEADER_NAME:,} fit"
+                f"the name of header {number} has {len(name):,} characters;"
+                f" at most {MAX_HEADER_NAME:,} fit"
             )
         else:
             try:

@@ -91,8 +91,8 @@ def apply(at: Brokers, plan: GroupPlan, *, origin: Origin, now_ms: int) -> Resul
         )
     except services.BegunSince as later:
         sentence = (
-            f"entry {later.number} of the audit is a change of group {plan.group} that was begun"
-            " after this plan was made, also where all is as before it: look at it, and plan again"
+            f"a change of group {plan.group}, entry {later.number} of the audit, was begun after"
+            " this plan was made, even if it changed no offset: look at that entry, and plan again"
         )
         return _refused(plan, change, (sentence,), now_ms)
     try:
@@ -152,7 +152,7 @@ def _outcome(plan: GroupPlan, result: Result) -> tuple[str | None, str]:
     first = next(iter(result.refused.values()))
     words = f"{len(result.refused)} of {len(plan.steps)} partitions were refused"
     if result.is_partly_unknown:
-        words += " or not answered for, which may have been changed as well"
+        words += " or got no answer, and may have been changed as well"
     return first.name, f"{words}, the others were changed: {first.message} ({begun})"
 
 

@@ -278,8 +278,8 @@ def _members_refusal(view: GroupView, verb: str) -> str:
     if not view.has_members:
         return ""
     return (
-        f"Group {view.name} {view.in_words()}, and Kafka {verb} only groups without members, which"
-        " would commit over it: stop its consumers, then preview again."
+        f"Group {view.name} {view.in_words()}, and Kafka {verb} only groups without members,"
+        " because members would commit other offsets: stop its consumers, then preview again."
     )
 
 

@@ -341,7 +341,7 @@ def _literal(token: Token) -> str | float | bool | None:
 def _checked(token: Token) -> str:
     size = len(token.text.encode())
     if size > MAX_NEEDLE:
-        raise _wrong(token, f"has {size} bytes, {MAX_NEEDLE} fit", "look for a part of it")
+        raise _wrong(token, f"has {size} bytes; at most {MAX_NEEDLE} fit", "look for a part of it")
     return token.text
 
 

@@ -49,7 +49,7 @@ def tokens_of(text: str) -> list[Token]:
     """Split a filter into its tokens; the last one marks the end."""
     if len(text) > MAX_FILTER:
         raise BadQuestion(
-            f"the filter has {len(text):,} characters, {MAX_FILTER:,} fit",
+            f"the filter has {len(text):,} characters; at most {MAX_FILTER:,} fit",
             "look for less at a time",
             position=MAX_FILTER,
         )

@@ -107,7 +107,7 @@ def send_start(order: Order, ranges: Sequence[Range], *, plan: str, filter_text:
 def _send_lost_of_tail(order: Order, one: Range, at: int | None) -> None:
     """Report what a resumed tail does not show: such a partition is followed from its end."""
     if at is None and one.log_start < one.log_end:
-        reason = "it was not followed until now, and is from its end on"
+        reason = "the tail did not follow this partition before, and begins at its end"
         order.send(gap_line(one.partition, one.log_start, one.log_end, reason))
     elif at is not None and at > one.log_end:
         order.send(

@@ -114,7 +114,7 @@ class Query:
     def __init__(self, query: bytes) -> None:
         if len(query) > MAX_QUERY_BYTES:
             raise BadQuestion(
-                f"the address has a query of {len(query)} bytes, {MAX_QUERY_BYTES} fit",
+                f"the address has a query of {len(query)} bytes; at most {MAX_QUERY_BYTES} fit",
                 "name fewer partitions, or shorten the filter",
             )
         try:

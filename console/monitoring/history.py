@@ -116,11 +116,11 @@ class History:
         if not is_reading:
             cells[base + SEEN_COMMITTED], cells[base + SEEN_COMMIT_MS] = committed, commit_ms
             cells[base + REWOUND_FROM] = 0
-            # The minima are those of another place. Records go on waiting where some are left.
+            # The minima are those of another position. Records that are left still wait.
             cells[base + WINDOW_SINCE] = 0
 
     def begin(self, now_ms: int) -> None:
-        """Begin with a reader that has come: the pauses and the lag of before are not its own."""
+        """Begin with a new reader, to which earlier pauses and lags do not belong."""
         self._began_ms = now_ms
         for base in self._places.values():
             self._cells[base + WINDOW_SINCE] = 0

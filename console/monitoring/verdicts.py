@@ -229,7 +229,7 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         key="rewound",
         verdict=Verdict.REWOUND,
         holds=lambda e, _now: e.rewound_from > 0,
-        meaning="A member set the committed offset back, and it has not reached its old place.",
+        meaning="A member set the committed offset back, and it has not reached the former offset.",
         since="behind since",
         since_ms=lambda e: e.behind_since_ms,
     ),
@@ -254,8 +254,8 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         key="begins to grow",
         verdict=Verdict.UNKNOWN,
         holds=lambda e, now: has_grown(e, now, BURST_MS),
-        meaning=f"The lag grows, for less than {TREND_WORDS} so far: whether it is a burst is not"
-        " known yet.",
+        meaning=f"The lag has grown for less than {TREND_WORDS} so far: whether it is a burst is"
+        " not known yet.",
         since="the lag grows since",
         since_ms=lambda e: e.trend.grows_since_ms,
     ),
@@ -272,8 +272,8 @@ PARTITION_RULES: Final[tuple[Rule[Evidence], ...]] = (
         key="watched too short",
         verdict=Verdict.UNKNOWN,
         holds=lambda e, now: now - e.trend.watched_since_ms < TREND_MS,
-        meaning=f"Records wait, and its reading is watched for less than {TREND_WORDS}: whether the"
-        " lag grows is not known yet.",
+        meaning=f"Records wait, and its reading has been watched for less than {TREND_WORDS}:"
+        " whether the lag grows is not known yet.",
         since="watched since",
         since_ms=lambda e: e.trend.watched_since_ms,
     ),

@@ -149,7 +149,8 @@ def _letters(
             try:
                 return look, dead_letters.causes(*asked, wire=wire)
             except KafkaFailure:
-                # The look took the time that both have: the letters are shown without a count.
+                # Reading the letters used up the time limit of both calls: show them without
+                # counts.
                 return look, None
 
     seen, failed, worse = attempt(ask)

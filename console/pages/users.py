@@ -55,7 +55,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "enable": Action(
         title="Enable",
         button="Enable",
-        sentence="The user can sign in again, with the rights and the password of before.",
+        sentence="The user can sign in again, with the same rights and password.",
         done="is enabled",
         run=lambda actor, number: services.set_enabled(actor=actor, number=number, is_enabled=True),
     ),

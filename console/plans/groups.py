@@ -73,7 +73,7 @@ UNSEEN: Final = (
     "The collector has not seen the change yet: the lag below may still be the one before it. This"
     " page shows the new one as soon as it comes."
 )
-TOO_LONG: Final = "The command would be too long: take the CSV, and --from-file."
+TOO_LONG: Final = "The command would be too long: use the CSV file with --from-file."
 COLUMNS: Final = (
     Column(title="Topic", css="long"),
     Column(title="Partition", css="num"),
@@ -264,7 +264,7 @@ def _follows(plan: GroupPlan) -> list[str]:
                 ),
                 (
                     "Skipped and read again count offsets: transaction markers and records that"
-                    " compaction has removed count as well, so fewer records may be meant."
+                    " compaction has removed count as well, so there may be fewer records."
                 ),
             ]
         case GroupChangeKind.DELETE_OFFSETS:
@@ -273,7 +273,7 @@ def _follows(plan: GroupPlan) -> list[str]:
                     f"A consumer of the group that reads topic {plan.topic} later begins where its"
                     " auto.offset.reset says: at the end, unless it was set."
                 ),
-                "The audit keeps the offsets of before; a reset brings them back.",
+                "The audit keeps the previous offsets; a reset to them undoes this change.",
             ]
         case GroupChangeKind.DELETE_GROUP:
             return [
@@ -282,7 +282,7 @@ def _follows(plan: GroupPlan) -> list[str]:
                     "name later create a new one, and begin where their auto.offset.reset says: "
                     "at the end, unless it was set."
                 ),
-                "It cannot be undone. The audit keeps the offsets of before.",
+                "It cannot be undone. The audit keeps the previous offsets.",
             ]
 
 
@@ -306,7 +306,7 @@ def _apply(author: Author, plan: GroupPlan) -> Outcome:
     except Error as error:
         raise CannotPlan(
             "Nothing was done: the database did not answer",
-            "A change is written down before it is made, and that failed. See whether the"
+            "A change is recorded in the audit first, and that failed. See whether the"
             " database runs, then preview the change again.",
             status=UNAVAILABLE,
         ) from error
@@ -320,10 +320,10 @@ def _apply(author: Author, plan: GroupPlan) -> Outcome:
 def _done(plan: GroupPlan, result: Result) -> str:
     name = shown_names.shown(plan.group)
     if result.is_unchanged:
-        return f"Group {name} is as the plan wanted it already, so nothing was done."
+        return f"Group {name} is already as the plan would make it, so nothing was done."
     count = f"{plan.changes} partition{'' if plan.changes == 1 else 's'}"
     done = DONE[plan.kind].format(group=name, count=count)
-    # The page that follows would show the lag of before as if it was seen just now.
+    # Otherwise the next page would show the former lag as the current one.
     return done if _is_seen(plan) else f"{done} {UNSEEN}"
 
 

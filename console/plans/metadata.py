@@ -178,7 +178,7 @@ def _apply(author: Author, plan: MetadataPlan) -> Outcome:
 def _again(author: Author, plan: MetadataPlan) -> MetadataPlan:
     """Plan the same actions on the present cluster, where automatic choices are made again."""
     made = _read(plan)
-    # Who uses the topic was said of the time of the first preview.
+    # The notes on current users of the topic are left out: they are of the first preview.
     return plan_of(author, made.cluster_id, _asked(made))
 
 

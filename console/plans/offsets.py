@@ -92,7 +92,7 @@ def _denied(author: Author, plan: OffsetsPlan) -> str:
 def _apply(author: Author, plan: OffsetsPlan) -> Outcome:
     try:
         if digest_of(selectors.source_offsets(plan.cluster, plan.name)) != plan.stored:
-            return previews.moved("connector", ["Its offsets are others than when you looked."])
+            return previews.moved("connector", ["Its offsets have changed since you looked."])
         if plan.text:
             wanted = offsets_from(plan.text)
             services.alter_offsets(author.by, plan.cluster, plan.name, wanted, groups=NoGroups())

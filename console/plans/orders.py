@@ -138,7 +138,7 @@ def _apply(author: Author, plan: OrderPlan) -> Outcome:
             notices=(previews.refused(f"{error.message}."),),
             status=NOT_FOUND if is_gone else previews.CONFLICT,
         )
-    # The broker's page shows how the order gets on.
+    # The broker's page shows the progress of the order.
     return Outcome(address=_address(plan))
 
 

@@ -101,8 +101,8 @@ def _facts(plan: RedrivePlan) -> Iterator[Fact]:
     if plan.cause_text:
         yield Fact(name="Cause", value=plan.cause_text)
     more = (
-        f"and those among {plan.uncounted:,} more that were not counted, to show this page in time;"
-        " the run looks at each of them"
+        f"and {plan.uncounted:,} more were not counted, to show this page in time; the run sends"
+        " those of them that match"
     )
     yield Fact(
         name="Letters",

@@ -106,7 +106,7 @@ class GroupPage:
     owner: Owner | None = None
     mark: Mark | None = None
     sentence: str = ""
-    bounds: str = ""  # of what is not known
+    bounds: str = ""  # of a lag that is unknown
     rebalances: str = ""
     counted_since: datetime | None = None
     since: datetime | None = None  # of the verdict
@@ -168,7 +168,7 @@ def _read(cluster_id: str | None, asked: Asked, rights: Rights, now_s: float) ->
     pairs = sorted(snapshot.pairs_of(asked.name), key=_worst_first)
     detail, failure = _detail(asked, seen, shown)
     if detail is not None and detail.row is not None:
-        # The mirror may be a look older, and then contradict the partitions below.
+        # The mirror may be older by one evaluation, and would contradict the partitions below.
         row, pairs = detail.row, sorted(detail.pairs, key=_worst_first)
     known = [pair for pair in pairs if pair.topic in seen]
     may = _may(rights, shown, row)

@@ -178,7 +178,7 @@ def of_agent(
             rank=Rank.SET_BACK,
             state="bad",
             word="Set back",
-            sentence="The cluster's database was set back in time",
+            sentence="The cluster's database was restored to an older state",
             cause=f"{message}. Brokers keep serving their last metadata and refuse every change; "
             "they recover by themselves once the newer database is back.",
             link=link("brokers", cluster_id),
@@ -252,7 +252,7 @@ def of_brokers(rows: Iterable[BrokerRow], *, cluster_id: str) -> Iterator[Need]:
                 rank=Rank.LOOP,
                 state="warn",
                 word="Busy",
-                sentence=f"Broker {row.id} is slow to turn to its requests",
+                sentence=f"Broker {row.id} is slow to handle its requests",
                 cause=f"One in a hundred waits {row.loop_delay_ms:,.0f} ms for its event loop, "
                 f"above {SLOW_LOOP_MS:,.0f} ms: its core is overloaded, or one client sends too "
                 "much. Its page names the clients.",
@@ -283,7 +283,7 @@ def _of_disk(brokers: Sequence[BrokerRow], *, cluster_id: str) -> Iterator[Need]
     if share >= LOW_DISK and not is_soon:
         return
     is_now = share < NO_DISK or (days is not None and days <= FULL_NOW_DAYS)
-    filling = f"As it fills now it is full {row.fullness.words}. "
+    filling = f"At this rate it will be full {row.fullness.words}. "
     full = "It is full: brokers refuse records until there is room. "
     how = full if is_full else filling if is_soon else ""
     *others, last = (str(each.id) for each in brokers)

@@ -142,8 +142,8 @@ def _untypable(record: Record) -> str:
     """Return why a form would change the record; empty if it would not."""
     if record.has_unread_headers or any(not name.isprintable() for name, _ in record.headers):
         return (
-            "has a header whose name no form can hold, and would lose it: write it by a program"
-            " that keeps bytes as they are."
+            "has a header with a name that no form can hold, so the copy would lose it: write the"
+            " record with a program that keeps bytes as they are."
         )
     parts = (record.key, record.value, *(data for _, data in record.headers))
     size = max(len(part or b"") for part in parts)

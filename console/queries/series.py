@@ -50,10 +50,14 @@ def asked_of(query: Mapping[str, str]) -> Asked:
         known = ", ".join(METRICS[kind])
         raise BadQuestion(f"a {kind} has no metric {unknown[:64]!r}: give some of {known}")
     if len(metrics) > MAX_METRICS:
-        raise BadQuestion(f"{len(metrics)} metrics asked for, {MAX_METRICS} fit into a chart")
+        raise BadQuestion(
+            f"{len(metrics)} metrics asked for; at most {MAX_METRICS} fit into a chart"
+        )
     topic = query.get("topic", "")
     if max(len(name), len(topic)) > MAX_NAME:
-        raise BadQuestion(f"a name has {max(len(name), len(topic))} characters, {MAX_NAME} fit")
+        raise BadQuestion(
+            f"a name has {max(len(name), len(topic))} characters; at most {MAX_NAME} fit"
+        )
     return Asked(
         cluster_id=query.get("cluster", ""),
         kind=kind,

@@ -91,7 +91,7 @@ def met_by_growth(found: Found, rights: Rights) -> tuple[str, ...]:
             found,
             rights,
             reading="learn of new partitions within their metadata.max.age.ms (5 minutes by "
-            "default), and share all partitions out again then",
+            "default), and then divide all partitions again",
             writing="Producers send a key that moves to its new partition as soon as they know of"
             " it, while consumers may still be busy with its older records.",
         )

@@ -152,7 +152,7 @@ FACETS: Final[Mapping[str, Facet]] = MappingProxyType(
             Facet(
                 key="internal",
                 word="Internal",
-                meaning="Kept by brokers for themselves, as committed offsets are.",
+                meaning="Brokers keep their own data in it, such as committed offsets.",
                 holds=lambda topic: topic.is_internal,
             ),
         )

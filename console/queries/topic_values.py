@@ -166,8 +166,8 @@ def _compacted_and_deleted(values: TopicValues, _replication: int) -> str:
     if not (values.is_compacted and values.is_deleted):
         return ""
     return (
-        "The topic is compacted and deleted from: the last record of a key goes as well once it is"
-        " older than retention.ms or the partition larger than retention.bytes."
+        "The topic is compacted and deleted from: the last record of a key is deleted too once it"
+        " is older than retention.ms or the partition larger than retention.bytes."
     )
 
 

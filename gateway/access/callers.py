@@ -58,8 +58,8 @@ class Caller:
             return "have an admin give you that right on the Users page"
         options = option_of(operation, kind, name)
         return (
-            f"make a token that may, with `./samsa tokens create NAME {options}` and the options"
-            f" for what token {self.name} may already"
+            f"create a token with that right, by `./samsa tokens create NAME {options}` and the"
+            f" options for the rights that token {self.name} has"
         )
 
 

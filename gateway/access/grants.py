@@ -88,7 +88,7 @@ def check(grant: Grant) -> None:
     if ANY in pattern[:-1] or CONTROL.search(pattern):
         raise BadGrant(
             f"“{CONTROL.sub('?', pattern)[:60]}” is not a pattern: give a whole name, or a prefix "
-            "with one * behind it"
+            "followed by one *"
         )
     if grant.kind in {None, Kind.CLUSTER, Kind.CONSOLE} and pattern != ANY:
         raise BadGrant(

@@ -37,7 +37,7 @@ class Account(models.Model):
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="account"
     )
-    # Another person set the password, so it opens nothing but the page that changes it.
+    # Another person set the password, so it gives access only to the page that changes it.
     must_change_password = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:

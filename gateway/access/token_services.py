@@ -54,7 +54,7 @@ def create_token(
     _check_name(name)
     _check_grants(grants)
     if life is not None and not timedelta() < life <= MAX_LIFE:
-        raise Refused("a token ends in the future: give 1 second to 73,000 days")
+        raise Refused("a token has to expire in the future: give 1 second to 73,000 days")
     text = token_text.new()
     now = timezone.now()
     try:
@@ -136,7 +136,7 @@ def _check_grants(grants: Sequence[Grant]) -> None:
     if not grants:
         raise Refused("a token needs at least one right: give it some")
     if len(grants) > MAX_GRANTS:
-        raise Refused(f"{len(grants)} rights were given, {MAX_GRANTS} fit: use prefixes")
+        raise Refused(f"{len(grants)} rights were given; at most {MAX_GRANTS} fit: use prefixes")
     for grant in grants:
         check_grant(grant)
 

@@ -31,8 +31,8 @@ WRITES: Final[Settings] = {
     # A new topic is unknown for a moment; after this it counts as missing.
     "topic.metadata.propagation.max.ms": 5_000,
 }
-# The records of others, who may not be allowed to create topics. The property is one of consumers,
-# but the library honours it for producers, too.
+# For producers that send records of users without the right to create topics. The property is meant
+# for consumers, but the library honours it for producers, too.
 CREATES_NO_TOPIC: Final[Settings] = {"allow.auto.create.topics": False}
 # A slice of a connector hands over thousands of small records at once, and waits for all.
 CONNECT_WRITES: Final[Settings] = {**WRITES, **CREATES_NO_TOPIC}

@@ -32,7 +32,7 @@ def ask(
 ) -> A:
     """Return the answer of the first broker that accepts the request."""
     if connection.properties.get("security.protocol", PLAIN).lower() != PLAIN:
-        raise failure("UNSUPPORTED_VERSION", value, "this cannot be asked of brokers with a login")
+        raise failure("UNSUPPORTED_VERSION", value, "not supported if brokers require a login")
     try:
         frame = _frame(connection.client_id, request, version)
     except (EncodeError, UnicodeEncodeError) as error:

@@ -180,7 +180,7 @@ class Callers:
             try:
                 asking = lane.ask(question, is_new=new_from is not None)
             except ApiError:
-                # Nobody looked whether it is known, so it counts as no guess.
+                # The credential was not looked up, so it does not count as a guess.
                 if new_from is not None:
                     self._strangers.found(new_from)
                 raise
@@ -216,7 +216,7 @@ class Lane:
         if self._present >= (self._most_new if is_new else self._most):
             raise ApiError(
                 Code.UNAVAILABLE,
-                f"{self._present} callers wait already to be known: try again in a second",
+                f"{self._present} callers wait already to be authenticated: try again in a second",
                 retry_after_s=1,
             )
         self._present += 1

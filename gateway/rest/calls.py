@@ -82,7 +82,9 @@ class Call:
         """Return the query's fields; the last value of a repeated name wins."""
         raw: bytes = self.scope.get("query_string", b"")
         if len(raw) > MAX_QUERY:
-            raise ApiError(Code.BAD_REQUEST, f"the query has {len(raw)} bytes, {MAX_QUERY} fit")
+            raise ApiError(
+                Code.BAD_REQUEST, f"the query has {len(raw)} bytes; at most {MAX_QUERY} fit"
+            )
         try:
             text = raw.decode("ascii")
             return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
@@ -209,5 +211,5 @@ def dumped(value: object) -> bytes:
 def too_large(size: int, limit: int) -> ApiError:
     return ApiError(
         Code.TOO_LARGE,
-        f"the body has {size} bytes or more, {limit} fit: send less in one call",
+        f"the body has {size} bytes or more; at most {limit} fit: send less in one call",
     )

@@ -67,7 +67,7 @@ def refusal(asked: Asked) -> str | None:
     is_same = is_same_origin(asked)
     has_effect = asked.is_socket or is_fetch(asked.path)
     if is_same is False or (has_effect and not is_same):
-        return "the console's session opens nothing for pages of another origin: use a token"
+        return "the console's session is not valid for pages of another origin: use a token"
     if asked.is_socket or asked.method in SAFE_METHODS:
         return None
     return (

@@ -91,7 +91,8 @@ def shown_in(authorization: str) -> Shown | None:
         return None
     if len(authorization) > MAX_HEADER_CHARS:
         raise not_authenticated(
-            f"the header Authorization has {len(authorization)} characters, {MAX_HEADER_CHARS} fit"
+            f"the header Authorization has {len(authorization)} characters;"
+            f" at most {MAX_HEADER_CHARS} fit"
         )
     scheme, _, rest = authorization.strip().partition(" ")
     match scheme.lower():

@@ -65,7 +65,9 @@ def _meant(raised: Exception) -> ApiError | None:
 
 
 def _unavailable(raised: Exception) -> str:
-    """Return that the database is away or locked; its own text may name files of this machine."""
+    """Return a message about the database without its own text, which may name files of this
+    machine.
+    """
     log.warning("rest.database_failed reason=%r", str(raised).strip())
     what = "is locked by another process" if LOCKED in str(raised) else "does not answer"
     return f"the database {what}: see whether the change was made, and try again"
@@ -78,7 +80,9 @@ def _of_framework(raised: exceptions.APIException) -> ApiError | None:
     if isinstance(raised, exceptions.ValidationError):
         return ApiError(code, mistakes(raised.detail))
     if code is Code.METHOD_NOT_ALLOWED:
-        return ApiError(code, f"{raised.detail} What it takes is in the header Allow.")
+        return ApiError(
+            code, f"{raised.detail} The header Allow lists the methods of this address."
+        )
     return ApiError(code, str(raised.detail), retry_after_s=1 if code is Code.TOO_MANY else None)
 
 

@@ -329,5 +329,5 @@ def _note_use(known: Known, address: str) -> None:
     try:
         token_services.note_use(number, address, now=timezone.now())
     except Error as error:
-        # Worth a log line, but no refused call.
+        # Log it, but do not refuse the call.
         log.warning("callers.use_not_noted token=%s error=%s", number, type(error).__name__)

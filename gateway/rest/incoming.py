@@ -71,8 +71,8 @@ class Budget:
         if held + size > most:
             raise ApiError(
                 Code.TOO_MANY,
-                f"this process holds {held} bytes of {self._what} of {name} already, {most} fit:"
-                " wait for answers, or send less at once",
+                f"this process holds {held} bytes of {self._what} of {name} already;"
+                f" at most {most} fit: wait for answers, or send less at once",
                 retry_after_s=COMES_BACK_S,
             )
         shared = [(self._what, self._held, self._most)]
@@ -84,7 +84,7 @@ class Budget:
             if held + size > most:
                 raise ApiError(
                     Code.UNAVAILABLE,
-                    f"this process holds {held} bytes of {what} already, {most} fit: send"
+                    f"this process holds {held} bytes of {what} already; at most {most} fit: send"
                     " again in a moment, or less at once",
                     retry_after_s=COMES_BACK_S,
                 )

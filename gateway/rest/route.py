@@ -30,13 +30,13 @@ EVENTS: Final = "/sse/v1"
 PASSED: Final = "/passed"
 # Kafka Connect's REST, which is also at the root of its own port.
 CONNECT: Final = "/connect"
-# Below these, no path is the console's; at the gateway's own port, none is at all.
+# Paths below these belong to programs; at the gateway's own port, all paths do.
 PREFIXES: Final[Mapping[Door, Sequence[str]]] = {
     Door.GATEWAY: ("",),
     Door.WEB: (*V3, "/rest", "/ws", "/sse", CONNECT),
 }
 
-# Of rows with bodies that have words or numbers of their own.
+# The answer 422, for rows whose bodies have fields with a closed set or range of values.
 UNPROCESSABLE: Final = {
     422: "A field of the body has a value that is not taken; the codes begin with 422, or 40001.",
 }
@@ -61,7 +61,7 @@ class Route:
     filter: type[Any] | None = None
     # The media type of its errors.
     error_type: str = JSON
-    # The rest is described, and checked by no one. A row without a tag is not described at all.
+    # The fields below are for OpenAPI only; a row without a tag is left out of it.
     tag: str = ""
     # Of a view, both are the docstring of its function.
     summary: str = ""

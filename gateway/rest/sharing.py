@@ -89,7 +89,7 @@ def written(worker: str, wants: Wants) -> bytes:
 def read(text: bytes) -> tuple[str, Wants]:
     """Parse a report of a worker. Raises ValueError for an invalid one."""
     if len(text) > MAX_NEWS_BYTES:
-        raise ValueError(f"news have {len(text)} bytes, {MAX_NEWS_BYTES} fit")
+        raise ValueError(f"news have {len(text)} bytes; at most {MAX_NEWS_BYTES} fit")
     match json.loads(text):
         case {"worker": str(worker), "wants": list(rows)} if len(worker) <= MAX_KEY_CHARS:
             return worker, dict(wanted(row) for row in rows[:MAX_ROWS])

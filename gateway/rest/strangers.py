@@ -54,8 +54,8 @@ class Strangers:
         if wait_s:
             raise ApiError(
                 Code.TOO_MANY,
-                f"{address or 'this address'} shows more than {self._per_second} unknown tokens or"
-                " sessions in a second: wait, and show one that is known",
+                f"{address or 'this address'} sends more than {self._per_second} unknown tokens or"
+                " sessions in a second: wait, and send a valid one",
                 retry_after_s=seconds(wait_s),
             )
         bucket.take(1)

@@ -177,7 +177,7 @@ class SharedChannelLayer(BaseChannelLayer):
         assert isinstance(message, dict), "a message is a dict"
         packed = msgspec.Raw(msgspec.msgpack.encode(message))
         if len(packed) > MAX_MESSAGE_BYTES:
-            raise ValueError(f"a message has {len(packed)} bytes, {MAX_MESSAGE_BYTES} fit")
+            raise ValueError(f"a message has {len(packed)} bytes; at most {MAX_MESSAGE_BYTES} fit")
         return Packet(origin=self._origin, message=packed, group=group, channel=channel)
 
     async def _publish(self, packet: Packet) -> None:

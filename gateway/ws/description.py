@@ -19,20 +19,21 @@ METHODS: Final = ("GET", "HEAD")
 ABOUT: Final = """\
 One socket, whose text messages are JSON objects; the field `type` names the frame.
 
-A program shows a token in the handshake (`Authorization: Bearer …`), a page in its first frame.
-Records come within the credit that a subscription has been given. Codes of errors are those of
-REST; a close has 4000 and the status that HTTP has for the reason, or 1012 where the worker stops.
+A program sends its token in the handshake (`Authorization: Bearer …`), a page in its first frame.
+The server sends records only within the credit of their subscription. Error codes are those of
+REST; a close code is 4000 plus the HTTP status of its reason, or 1012 when the worker stops.
 """
 # The purpose of each frame; a frame without a row fails the test of this module.
 OF_CLIENT: Final[Mapping[str, str]] = {
-    "auth": "Authenticate with a token, first of all; later renew it with another token of the "
-    "same name.",
+    "auth": "Authenticate with a token, as the first frame; later renew it with another token of "
+    "the same name.",
     "produce": "Write a record; answered by `receipt` or `error`, perhaps after `throttle`.",
-    "subscribe": "Read topics, what a pattern means, or partitions; with `group` as a member.",
-    "credit": "Let more come.",
+    "subscribe": "Read topics, those that match a pattern, or partitions; with `group` as a "
+    "member.",
+    "credit": "Allow the server to send more records.",
     "ack": "Commit offsets of a group: the offset after the last processed record.",
     "pause": "Pause a subscription, or some of its partitions.",
-    "resume": "Take of them again.",
+    "resume": "Resume the subscription, or some of its partitions.",
     "seek": "Seek in partitions of the subscription.",
     "unsubscribe": "End a subscription.",
     "ping": "Ask for a `pong`.",
@@ -43,10 +44,10 @@ OF_SERVER: Final[Mapping[str, str]] = {
     "throttle": "The caller exceeds its write limit; the record is sent after this number of "
     "milliseconds.",
     "assigned": "The partitions of a subscription and their positions; later the added ones.",
-    "batch": "Records of one partition in a row.",
-    "acked": "The offsets that a group keeps now.",
+    "batch": "Consecutive records of one partition.",
+    "acked": "The offsets that are now committed for a group.",
     "gap": "Offsets that are not delivered, and why.",
-    "revoked": "Partitions that a subscription reads no more, and whether it is over.",
+    "revoked": "Partitions that a subscription no longer reads, and whether it has ended.",
     "error": "The failure of an `id`, of a `sid`, or of the socket.",
     "pong": "The answer to `ping`.",
 }

@@ -53,11 +53,13 @@ class Sockets:
             raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again", retry_after_s=1)
         offered = scope.get("subprotocols") or [PROTOCOL]
         if PROTOCOL not in offered:
-            raise ApiError(Code.BAD_REQUEST, f"no sub-protocol but {PROTOCOL} is spoken here")
+            raise ApiError(
+                Code.BAD_REQUEST, f"the only sub-protocol is {PROTOCOL}: offer it, or none"
+            )
         if scope.get("query_string"):
             raise ApiError(
                 Code.BAD_REQUEST,
-                f"{PATH} takes no query: logs and histories would keep a token there; show it in"
+                f"{PATH} takes no query: logs and histories would keep a token there; send it in"
                 " the header Authorization, or in the frame auth",
             )
         headers = headers_of(scope)

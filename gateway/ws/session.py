@@ -79,7 +79,7 @@ class Session:
         if self.caller is not None:
             return []
         return self.fail(
-            ApiError(Code.TIMED_OUT, 'no token came: send {"type":"auth","token":"…"} at first')
+            ApiError(Code.TIMED_OUT, 'no token arrived: send {"type":"auth","token":"…"} first')
         )
 
     # --- frames of the client ----------------------------------------------------------------
@@ -96,7 +96,7 @@ class Session:
             return self.fail(error) if self.caller is None else [Say(frames.error(error))]
         if self.caller is None and not isinstance(frame, Auth):
             return self.fail(
-                ApiError(Code.NOT_AUTHENTICATED, "say who you are first, by a frame auth")
+                ApiError(Code.NOT_AUTHENTICATED, "authenticate first, by a frame auth")
             )
         try:
             return self._handle(frame)
@@ -132,7 +132,9 @@ class Session:
 
     def _require_running(self) -> None:
         if self._is_draining:
-            raise ApiError(Code.UNAVAILABLE, "this worker stops: connect again, and send it again")
+            raise ApiError(
+                Code.UNAVAILABLE, "this worker stops: connect again, and send the record again"
+            )
 
     # --- records on their way ----------------------------------------------------------------
 

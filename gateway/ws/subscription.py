@@ -34,7 +34,7 @@ class Subscription:
     sid: str
     format: Format
     records: int
-    # None if the client counts only records; a negative number is owed.
+    # None if the client counts only records. A negative number is subtracted from the next credit.
     bytes: int | None
     topics: frozenset[str]
     group: str | None = None
@@ -79,8 +79,9 @@ class Subscription:
         if records > MAX_CREDIT_RECORDS or size > MAX_CREDIT_BYTES:
             raise ApiError(
                 Code.UNPROCESSABLE,
-                f"{records} records and {size} bytes would be allowed, and {MAX_CREDIT_RECORDS} and"
-                f" {MAX_CREDIT_BYTES} can be: give credit as records are done with",
+                f"the credit would be {records} records and {size} bytes;"
+                f" at most {MAX_CREDIT_RECORDS} and {MAX_CREDIT_BYTES} are allowed:"
+                " give credit as you process records",
             )
         self.records = records
         if self.bytes is not None:

@@ -117,8 +117,8 @@ def test_a_token_is_all_that_is_printed_and_is_shown_in_no_list(home: Path) -> N
         (("create", "x", "--read="), "the pattern has 0 characters"),
         (("create", "x", "--write=a\nb"), "is not a pattern"),
         (("create", "x", "--admin", "--expires=5x"), "--expires is “5x”: give a number and"),
-        (("create", "x", "--admin", "--expires=0s"), "a token ends in the future"),
-        (("create", "x", "--admin", "--expires=99999999d"), "a token ends in the future"),
+        (("create", "x", "--admin", "--expires=0s"), "a token has to expire in the future"),
+        (("create", "x", "--admin", "--expires=99999999d"), "a token has to expire in the future"),
         (("revoke", "nobody"), "there is no token “nobody”: `./samsa tokens list` shows all"),
     ],
 )

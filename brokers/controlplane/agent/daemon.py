@@ -47,7 +47,8 @@ class StartRefused(Exception):
 def run() -> None:
     """Run the agent of this home until SIGTERM or SIGINT."""
     forward_libraries()
-    # Its files hold metadata and password hashes: closed to other users, whoever starts this.
+    # Its files hold metadata and password hashes: closed to other users, whatever the umask of its
+    # parent.
     os.umask(PRIVATE)
     with home.locked(settings.SAMSA_HOME):
         try:
@@ -85,7 +86,7 @@ async def _be_agent(agent_id: str, clock: Clock) -> None:
     server = AgentServer(membership, path=settings.SAMSA_AGENT_SOCKET)
     try:
         await store.start()
-        # However long it takes: an agent that ends instead is started again later still.
+        # Wait without a limit: to end, and to be started again, would take longer.
         former = await store.ask(
             former_members, patience_s=math.inf, cluster_id=cluster_id, agent_id=agent_id
         )

@@ -81,7 +81,7 @@ class Readers:
 
     `open` raises KafkaFailure where a partition is not there or cannot be asked, and
     TooManyReadings. An offset that the partition does not hold is no failure: the first news is
-    then a gap. After that nothing fails: a cluster that is away is waited for.
+    then a gap. After that nothing fails: readings wait for a cluster that is down.
     """
 
     def __init__(self, connection: Connection, limits: Limits | None = None) -> None:
@@ -133,7 +133,7 @@ class Readers:
         names = await loop.run_in_executor(self._matcher, _matching, pattern, readable, listed)
         if len(names) > MAX_MATCHED:
             raise TooManyReadings(
-                f"{pattern.text!r} means {len(names)} topics, and {MAX_MATCHED} are read at most"
+                f"{pattern.text!r} matches {len(names)} topics; at most {MAX_MATCHED} can be read"
             )
         return names
 

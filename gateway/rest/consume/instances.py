@@ -119,7 +119,7 @@ class Instance:
     async def turn(self, *, is_last: bool = False) -> AsyncIterator[None]:
         """Serve one call at a time: a call after a fetch knows whether its records were taken.
 
-        The last call of a consumer waits however many others do.
+        The last call of a consumer is never refused for the number of waiting calls.
         """
         if self._waiting >= MAX_WAITING and not is_last:
             raise ApiError(

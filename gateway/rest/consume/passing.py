@@ -43,7 +43,7 @@ class Passed:
     accept: str = "*/*"
     content_type: str = ""
     body: bytes = b""
-    # Its answer holds records, and its request body ends when they were taken.
+    # The call is a fetch: its request body ends once the client has the records of the answer.
     is_fetch: bool = False
 
     def send(self, connection: AsyncConnection, prefix: str, caller: Caller) -> None:

@@ -17,7 +17,7 @@ ERRORS: Final[Mapping[int, str]] = {
     401: "The credentials are missing or wrong (40101).",
     403: "The caller lacks the right (40301).",
     404: "The resource in the address does not exist.",
-    406: "No media type that was asked for is answered.",
+    406: "None of the requested media types can be sent.",
     413: "The body is too large.",
     415: "The body has another media type.",
     429: "The caller's limit is reached; see Retry-After.",

@@ -118,7 +118,7 @@ def milliseconds(text: str) -> int:
     found = RFC_3339.fullmatch(text)
     try:
         if found is None:
-            raise ValueError("it is not written so")  # noqa: TRY301 - told as the others below
+            raise ValueError("not a time of RFC 3339")  # noqa: TRY301 - told as the others below
         fraction = found["fraction"] or ""
         time = datetime.fromisoformat(text.upper().replace(fraction, "", 1))
     except ValueError as error:

@@ -66,7 +66,7 @@ class Question:
             topics, fewer = ", ".join(self.topics), "name some with partition=0,1,2"
             if self.pattern is not None:
                 # A pattern matches whole topics, so no partitions can be given.
-                topics, fewer = "its topics", "give a pattern that means fewer topics"
+                topics, fewer = "its topics", "give a pattern that matches fewer topics"
             raise bad_request(
                 f"{topics} have {len(places)} partitions, {MAX_PARTITIONS} can be"
                 f" read at the same time: {fewer}"
@@ -138,7 +138,7 @@ def _start(topics: Sequence[str], text: str) -> Position | Mapping[Place, Positi
         found |= _pair(topics[0] if topics else "", part)
     if len(topics) != 1:
         raise bad_request(
-            f"from is {text[:80]!r}: of several topics, Last-Event-ID says where each is"
+            f"from is {text[:80]!r}: for several topics, give positions in Last-Event-ID"
         )
     return _few(found)
 

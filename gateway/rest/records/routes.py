@@ -209,8 +209,8 @@ OUR_ROUTES: Final = (
         handler=Room.records,
         tag=TAG,
         summary="Read records of a topic without a group: once, or as a stream.",
-        says="As JSON in one answer, or for as long as the caller stays as NDJSON or events, "
-        "which continue after `Last-Event-ID`.",
+        says="As JSON in one answer, or, until the caller disconnects, as NDJSON or events, which "
+        "continue after `Last-Event-ID`.",
         gives=(JSON, *(form.value for form in Form)),
         query=("partition", "from", "max", "max_bytes", "wait", "format"),
     ),
@@ -223,8 +223,8 @@ EVENT_ROUTES: Final = (
         handler=Room.events,
         tag=TAG,
         summary="Stream records of topics as server-sent events, until the caller disconnects.",
-        says="`topics` names them, with commas between, or `pattern` means those that the caller "
-        "may read; continues after `Last-Event-ID`.",
+        says="`topics` names them, with commas between, or `pattern` selects some of those that "
+        "the caller may read; the stream continues after `Last-Event-ID`.",
         gives=(Form.EVENTS.value,),
         query=("topics", "pattern", "from", "max", "wait", "format"),
     ),

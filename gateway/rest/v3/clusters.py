@@ -14,7 +14,7 @@ from gateway.rest.v3.views import V3View, number_of
 
 class ClustersView(V3View):
     def get(self, _request: Request) -> Response:
-        """List the one cluster that this gateway serves, to whoever may see anything of it."""
+        """List the one cluster that this gateway serves, if the caller may see any part of it."""
         if not self.caller.rights.allows_somewhere(Operation.VIEW, cluster=self.cluster_id):
             return Response(self.bodies.clusters([]))
         with self.clients() as clients:

@@ -84,8 +84,8 @@ class AlterAllTopicConfigsView(ConfigsView):
     def post(self, _request: Request) -> Response:
         """Set and unset configs of several topics; for each topic all of them, or none.
 
-        Nothing is changed where a topic or a config does not exist. What the brokers refuse later
-        is told by topic, with status 207; the other topics have changed.
+        If a topic or a config does not exist, nothing is changed. Changes that the brokers refuse
+        later are reported by topic, with status 207; the other topics have changed.
         """
         asked = self.asked
         is_dry_run: bool = asked["validate_only"]

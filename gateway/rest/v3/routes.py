@@ -60,7 +60,7 @@ CONFIGURE_TOPIC: Final = Right(
     operation=Operation.ALTER_CONFIGS, kind=Kind.TOPIC, name="topic_name"
 )
 CONFIGURE_BROKERS: Final = Right(operation=Operation.ALTER_CONFIGS, kind=Kind.CLUSTER)
-# Setting ACLs for other users is governing them.
+# ACLs are rights of other users, so changing them needs the right to manage users.
 GOVERN: Final = Right(operation=Operation.MANAGE_USERS, kind=Kind.CONSOLE)
 
 NEEDS_FORCE: Final = "The topic keeps state of the cluster, and `force` is not true (40904)."

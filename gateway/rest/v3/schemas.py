@@ -368,7 +368,7 @@ class AclFilter(Shape):
 
 
 class AclDeletion(AclFilter):
-    """The query of a deletion: what is not said must not mean everything."""
+    """The query of a deletion: an omitted field must not match everything."""
 
     resource_type = ChoiceField(ACL_RESOURCE_TYPES)
     pattern_type = ChoiceField(PATTERN_TYPES)

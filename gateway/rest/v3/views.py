@@ -95,7 +95,7 @@ def joined(items: Iterable[Body]) -> bytes:
 
 
 def number_of(text: str, what: str, *, code: Code = Code.NOT_FOUND) -> int:
-    """Return a number in a path: anything else is the address of nothing."""
+    """Return a number in a path; raise an error for any other text, NOT_FOUND by default."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
         raise ApiError(code, f"{text[:40]!r} is not the number of a {what}")
     return int(text)

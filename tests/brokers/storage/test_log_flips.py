@@ -1,6 +1,7 @@
 """A flipped bit in the offsets of a batch, which no CRC covers or no broker checks.
 
-Whatever bit it is, readers get every sound batch or are told that it is lost, and nobody waits.
+Whichever bit is flipped, readers get each sound batch or an error for it, and never wait without
+end.
 """
 
 import random
@@ -84,7 +85,7 @@ def flipped(closed: PartitionLog, position: int, field: int, bit: int) -> Iterat
 
 
 def answer(log: PartitionLog, offset: int, max_bytes: int = 1) -> bytes | RecordsDamaged:
-    """What a client gets that asks again while indexes are made."""
+    """The answer that a client gets after retries while indexes are rebuilt."""
     while True:
         try:
             return read(log, offset, max_bytes=max_bytes, skips_empty=True)
@@ -111,7 +112,7 @@ def asked(rng: random.Random, batches: list[Placed], number: int) -> list[int]:
 
 
 def assert_told(log: PartitionLog, batches: list[Placed], wrong: int, offset: int) -> None:
-    """The batch that holds an offset, or the next one, is read, or told to be lost."""
+    """Assert that the batch with an offset, or the next one, is read, or reported as lost."""
     number = next(n for n, one in enumerate(batches) if one.header.last_offset >= offset)
     found = answer(log, offset)
     if isinstance(found, RecordsDamaged):
@@ -124,14 +125,16 @@ def assert_told(log: PartitionLog, batches: list[Placed], wrong: int, offset: in
         return
     assert found, f"{offset} is answered with nothing"
     if number == wrong:
-        # Its own CRC tells clients of a wrong last offset; nothing would of a wrong base offset.
+        # Clients notice a wrong last offset by the CRC; no CRC covers the base offset.
         assert not is_sound(found), f"{offset}: {spans(found)}"
     else:
         assert found == batches[number].data, f"{offset}: {spans(found)}"
 
 
 def is_in_its_gap(batches: list[Placed], end: int, number: int, field: int, bit: int) -> bool:
-    """Whether a flip leaves a batch between its neighbours, where nothing tells of it."""
+    """Return whether a flipped offset is still between its neighbours, so that no check can notice
+    it.
+    """
     header = batches[number].header
     behind = [*(one.header.base_offset for one in batches), end][number + 1]
     first, last = header.base_offset, header.last_offset

@@ -1,4 +1,4 @@
-"""Room is taken in steps, given back when it is not needed, and not missed where it is refused."""
+"""Blocks are allocated ahead in steps, freed when not needed, and appends work without them."""
 
 import errno
 import os
@@ -93,7 +93,7 @@ def test_a_refusal_is_not_asked_again_at_once_and_leaves_nothing_taken(tmp_path:
 
 
 class FewDescriptors(UnsyncedFiles):
-    """A process that may open no more of the files that it had closed for want of room."""
+    """A process that has no descriptor left to open a closed file again."""
 
     is_full = False
 
@@ -104,7 +104,9 @@ class FewDescriptors(UnsyncedFiles):
 
 
 def grown_and_closed(folder: Path) -> tuple[PartitionLog, FewDescriptors]:
-    """A log with room ahead, whose file was closed by whoever needed a descriptor."""
+    """A log with allocated blocks, whose file was closed because another one needed a
+    descriptor.
+    """
     files = FewDescriptors()
     config = LogConfig(segment_bytes=64 * FIRST_BYTES, segment_ms=1000, segment_jitter_ms=0)
     handles = Handles(files, max_open=16)

@@ -183,7 +183,7 @@ def test_nothing_is_no_filter() -> None:
         ("= 5", 0, "'=' at character 1 is not expected", "write a condition"),
         ("value.a = 1e999", 10, "beyond all numbers", "smaller"),
         ("x" * 4097, 4096, "4,097 characters", "less"),
-        ("é" * 2100, 0, "4200 bytes, 4096 fit", "part"),
+        ("é" * 2100, 0, "4200 bytes; at most 4096 fit", "part"),
         ("(" * 40 + "a" + ")" * 40, 16, "deeper than 16 levels", "parentheses"),
         ("not " * 40 + "a", 64, "deeper than 16 levels", "parentheses"),
         (" ".join("abcdefghijklmnopqrstuvwxyz"), None, "conditions in 3 levels", "three times"),

@@ -184,7 +184,7 @@ def test_configs_stand_with_their_source(alice: Client, told: Told) -> None:
 
     page = page_of(alice, f"/brokers/1{AT}&tab=configs")
 
-    assert "was started with is not among them" in page
+    assert "without the configs that broker 1 was started with" in page
     # What has no effect can be set back, and a config that brokers do not know may be a secret.
     for key in ("num.io.threads", "their.password"):
         assert f"key={key}#edit" in page

@@ -95,7 +95,7 @@ def test_connector_that_loses_records_is_never_green(alice: Client) -> None:
     assert "values are no <b>JSON" in page
     assert "<b>JSON" not in alice.get(page_of("shop")).content.decode()
     assert "100 became dead letters" in page
-    assert "3 of them are kept nowhere" in feed
+    assert "3 of them are not kept anywhere" in feed
 
     task.restarts = 1
     task.save()

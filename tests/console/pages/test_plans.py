@@ -99,7 +99,7 @@ def test_a_plan_is_refused_once_the_state_has_moved(cluster: models.Cluster, ali
     page = answer.content.decode()
     assert answer.status_code == 409
     assert "The cluster has changed since you looked" in page
-    assert "topic orders was at version 1, by version 8" in page
+    assert "topic orders was at version 1 and is at version 8" in page
     assert models.Topic.objects.exists()
     assert audit.entries(cluster_id=SHOWN)[0].outcome == "INVALID_UPDATE_VERSION"
 

@@ -56,11 +56,11 @@ def test_what_is_old_says_so_and_since_when(alice: Client, told: Told) -> None:
         ({"kind": "planet"}, "kind='planet': give one of cluster, broker, topic, group, pair"),
         ({"metric": "mass"}, "a topic has no metric 'mass': give some of records, size_bytes,"),
         ({"metric": ""}, "a topic has no metric ''"),
-        ({"metric": ",".join(["records"] * 7)}, "7 metrics asked for, 6 fit"),
+        ({"metric": ",".join(["records"] * 7)}, "7 metrics asked for; at most 6 fit"),
         ({"range": "5"}, "range='5': give one of 3600, 21600, 86400, 604800 seconds"),
         ({"points": "2001"}, "points='2001': give 1 to 2000"),
         ({"points": "-1"}, "points='-1': give 1 to 2000"),
-        ({"name": "x" * 1001}, "a name has 1001 characters, 1000 fit"),
+        ({"name": "x" * 1001}, "a name has 1001 characters; at most 1000 fit"),
     ],
 )
 def test_a_question_without_an_answer_is_refused_in_a_sentence(

@@ -151,7 +151,7 @@ def test_a_disk_that_fills_is_told_a_week_before(days: float | None, rank: Rank 
     found = of_disks(broker(1, disk=disk(60), fullness=forecast))
 
     assert [need.rank for need in found] == ([] if rank is None else [rank])
-    assert all("it is full in a while" in need.cause for need in found)
+    assert all("it will be full in a while" in need.cause for need in found)
 
 
 def test_brokers_that_share_a_disk_are_told_together() -> None:
@@ -232,7 +232,7 @@ def test_brokers_are_told_by_their_states_with_the_cause() -> None:
         ("Fenced", "Broker 2 is not serving"),
         ("Stopped", "Broker 4 is stopped"),
         ("Silent", "Broker 1 serves, but sends the collector nothing"),
-        ("Busy", "Broker 3 is slow to turn to its requests"),
+        ("Busy", "Broker 3 is slow to handle its requests"),
     ]
     assert [cause.partition(".")[0] for _, _, cause in told[:3]] == [
         "Its agent has no session with it, so it leads nothing",

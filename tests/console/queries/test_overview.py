@@ -102,7 +102,7 @@ def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> N
         healed = overview(None, ALL).data
 
     assert data is not None
-    assert data.needs[0].sentence == "The cluster's database was set back in time"
+    assert data.needs[0].sentence == "The cluster's database was restored to an older state"
     assert "METADATA_REGRESSED" in data.needs[0].cause
     assert healed is not None
     assert [need.sentence for need in healed.needs] == ["Broker 1 is not serving"]

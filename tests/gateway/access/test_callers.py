@@ -34,8 +34,8 @@ def test_a_program_is_told_the_command_that_makes_its_token(
 
     assert reason.startswith(f"You may not {OPERATIONS[operation].verb} on ")
     assert reason.endswith(
-        f"Make a token that may, with `./samsa tokens create NAME {option}` and the options for"
-        " what token app may already."
+        f"Create a token with that right, by `./samsa tokens create NAME {option}` and the options"
+        " for the rights that token app has."
     )
 
 

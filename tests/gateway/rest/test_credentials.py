@@ -48,7 +48,7 @@ def test_no_header_shows_nothing() -> None:
         (basic("x" * 151, "x"), "no user"),
         (basic("token", TEXT[:-1]), "copy all of it"),
         ("Digest x", "no scheme of Authorization"),
-        ("Bearer " + "x" * 9_000, "characters, 8192 fit"),
+        ("Bearer " + "x" * 9_000, "characters; at most 8192 fit"),
     ],
 )
 def test_what_shows_nobody_says_why(header: str, said: str) -> None:

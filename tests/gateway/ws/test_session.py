@@ -82,7 +82,7 @@ def test_nothing_is_done_for_a_client_that_has_not_said_who_it_is() -> None:
     session = Session("c")
     error, close = session.text_received('{"type":"ping"}')
     assert said([error])[0]["error_code"] == 40101
-    assert close == Close(4401, "say who you are first, by a frame auth")
+    assert close == Close(4401, "authenticate first, by a frame auth")
     assert session.text_received('{"type":"auth","token":"x"}') == []
 
 

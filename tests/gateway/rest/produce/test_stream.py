@@ -345,7 +345,7 @@ async def test_what_one_caller_has_half_sent_keeps_no_other_one_out(stage: Stage
             [taken] = await third.receipts(1)
 
     assert told["error_code"] == 429
-    assert "token:writer already, 1000 fit" in told["message"]
+    assert "token:writer already; at most 1000 fit" in told["message"]
     assert taken["error_code"] == 200
 
 

@@ -9,7 +9,10 @@ from gateway.rest.records.question import MAX_PARTITIONS, question_of
 
 @pytest.mark.parametrize(
     ("pattern", "advice"),
-    [(None, "name some with partition=0,1,2"), ("ord.*", "give a pattern that means fewer topics")],
+    [
+        (None, "name some with partition=0,1,2"),
+        ("ord.*", "give a pattern that matches fewer topics"),
+    ],
 )
 def test_too_many_partitions_are_refused_with_what_helps(pattern: str | None, advice: str) -> None:
     question = question_of(
