@@ -29,7 +29,7 @@ VARYING: Final = frozenset(
         ),
     }
 )
-# Fields whose values are as the moment is, also where they are missing.
+# Fields whose values depend on the moment, even whether they are present.
 MOMENTARY: Final = frozenset({"verdict", "lag_ms"})
 # A list of many alike is kept as its first few and their number.
 MOST: Final = 6
@@ -92,7 +92,7 @@ class Masks:
         values = documents(text) if "json" in content_type else None
         if values is None:
             return [self.text(line) for line in text.splitlines()]
-        # How often a stream tells how far it is, is a matter of time.
+        # The number of progress lines of a stream depends on time.
         kept = [
             each
             for each in values
@@ -102,7 +102,7 @@ class Masks:
 
 
 def by_partition(values: list[Any]) -> list[Any]:
-    """Return records one partition after the other, which are read side by side."""
+    """Return records one partition after the other, since partitions are read in parallel."""
     if not all(
         isinstance(each, dict) and {"partition", "offset"} <= each.keys() for each in values
     ):

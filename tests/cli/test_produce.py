@@ -157,7 +157,7 @@ def cut_text(text: bytes, end: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("end", [b"\n", b"ab", b"aab"])
 def test_records_are_cut_wherever_a_block_ends(end: bytes) -> None:
-    """Delimiters lie before, across and after the edge of what is read at once."""
+    """Delimiters are before, across and after the edge of a block."""
     for shift in range(-4, 5):
         parts = [b"x" * (BLOCK_BYTES + shift), b"", b"yy", b"z" * BLOCK_BYTES]
 
@@ -178,7 +178,7 @@ class Endless(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        # What stood there before may well have a delimiter in it.
+        # Earlier parts may contain a delimiter.
         buffer[:] = bytes(len(buffer))
         self.taken += len(buffer)
         return len(buffer)

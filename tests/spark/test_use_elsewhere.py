@@ -101,7 +101,7 @@ def blocks() -> tuple[str, str, str, str]:
 
 
 def with_batch(beginning: str) -> str:
-    """Return a program that makes its session like a beginning, and goes on like the batch."""
+    """Return a program that makes its session like a beginning, and continues like the batch."""
     return beginning + blocks()[0].partition("getOrCreate()\n")[2]
 
 

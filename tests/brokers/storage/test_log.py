@@ -174,7 +174,7 @@ def full_log(folder: Path) -> tuple[PartitionLog, FaultyFiles]:
     return log, files
 
 
-# What makes room, renames or opens is refused without harm; a lost sync or a half of a cut is not.
+# A refused allocation, rename or open does no harm; a failed sync or half of a truncation does.
 REFUSABLE = frozenset({"open", "rename", "write", "pwrite"})
 
 

@@ -165,7 +165,7 @@ def test_the_oldest_records_come_oldest_first_and_say_where_to_go_on() -> None:
 
 
 def test_a_page_that_is_stopped_shows_what_it_has_so_that_the_next_one_gets_further() -> None:
-    # The second partition tells nothing before the bound is reached.
+    # The second partition delivers nothing before the bound is reached.
     source = FakeSource({0: [record(n) for n in range(9)], 1: [record(0, partition=1)]})
 
     told = lines(source, question(Mode.OLDEST), bounds=Bounds(size=1, seconds=3600))

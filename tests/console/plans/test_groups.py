@@ -392,7 +392,7 @@ def test_topics_that_a_user_may_not_view_are_left_out_and_not_named(
 
 
 def visitor(stage: Stage, topic: str) -> Client:
-    """Return a browser of somebody who may do all with the group, and view one topic."""
+    """Return a browser of a user with all rights on the group, who may view one topic."""
     user = users.user("some", role=None)
     for operation in (Operation.VIEW, Operation.RESET_GROUPS, Operation.DELETE_GROUPS):
         users.grant(user, operation, kind=Kind.GROUP, pattern=stage.group)

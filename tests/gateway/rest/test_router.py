@@ -25,7 +25,7 @@ Handler = Callable[[Call], Awaitable[None]]
 
 
 class Known:
-    """Lets everybody in as one caller, or nobody."""
+    """Admits every call as one caller, or none."""
 
     def __init__(self, error: ApiError | None = None) -> None:
         self._error = error

@@ -26,7 +26,7 @@ KERNEL_BYTES = 4096
 FRAME_BYTES = 256 * 1024
 STUCK_S = 1.0
 UNTAKEN_MS = 2_000
-# The kernel counts in steps of its own, and looks again after twice the time.
+# The kernel checks at intervals of its own, each twice as long as the one before.
 CUT_S = 40.0
 
 
@@ -74,7 +74,7 @@ async def silent(site: Site) -> AsyncIterator[Silent]:
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
             "Authorization: Bearer good\r\n\r\n".encode()
         )
-        # Frames before the answer are nobody's.
+        # Frames before the answer are not counted.
         await reader.readuntil(b"\r\n\r\n")
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         yield Silent(writer)

@@ -24,7 +24,7 @@ TARGET = parse_target("local[2]")
 
 
 class Engine:
-    """A session that lives until it is said not to."""
+    """A session that is alive until a test ends it."""
 
     spark: Any = SimpleNamespace(version="4.3.0", streams=SimpleNamespace(active=[]))
 

@@ -291,7 +291,7 @@ def test_commits_of_classic_members_are_checked_by_their_generation() -> None:
 
     assert mixed.commit(desk, member_id, 2, place, version=2) is ErrorCode.NONE
     assert mixed.commit(desk, member_id, 3, place) is ErrorCode.ILLEGAL_GENERATION
-    # What it has had all along it may commit in an older generation, and nothing else.
+    # In an older generation, it may commit only partitions that it has had throughout.
     assert mixed.commit(desk, member_id, 1, ("orders", mine[0])) is ErrorCode.NONE
     assert mixed.commit(desk, member_id, 1, ("orders", theirs)) is ErrorCode.ILLEGAL_GENERATION
     assert mixed.commit(desk, "modern", 9, place) is ErrorCode.STALE_MEMBER_EPOCH

@@ -169,7 +169,7 @@ def test_an_id_that_a_full_group_gave_out_is_taken_back() -> None:
 
 
 def test_moves_and_edges_agree() -> None:
-    """Wherever an edge ends, there is a way of moves from where it begins."""
+    """From the start of each edge, a chain of moves leads to its end."""
     ways = {state: {state} for state in ClassicState}
     for _ in ClassicState:
         for old, new in MOVES:

@@ -1,4 +1,4 @@
-"""Readers of a real broker: what each gets, and what is said about what nobody gets."""
+"""Readers of a real broker: records that each gets, and gaps for those that cannot be read."""
 
 import asyncio
 import time

@@ -54,8 +54,8 @@ def test_equal_members_get_even_shares_with_fewest_moves(
     for made in (old, new):
         assert set(owners(made)) == everything
         assert max(sizes_of(made)) - min(sizes_of(made)) <= 1
-    # Who is still there gives up only what is above its share, and so one partition too many at
-    # most for those that came; what nobody has any more moves to those that stayed.
+    # Remaining members revoke only what is above their share, for new members, at most one
+    # partition too many; partitions of members that left move to those that stayed.
     was, now = owners(old), owners(new)
     moved = sum(was[each] != now[each] for each in was)
     left_behind = sum(int(owner[1:]) >= after for owner in was.values())
