@@ -156,7 +156,7 @@ def measure(
     for number, turn in enumerate(order(pairs + 1)):
         costs: dict[int, Costs] = {}
         for side in turn:
-            costs[side] = measured_once(sides[side], rows)
+            costs[side] = measure_once(sides[side], rows)
         shown = "  ".join(
             f"{row.name} {costs[1][row.name] / costs[0][row.name]:.3f}" for row in rows
         )
@@ -165,7 +165,7 @@ def measure(
             yield costs[0], costs[1]
 
 
-def measured_once(side: Side, rows: Sequence[Row]) -> Costs:
+def measure_once(side: Side, rows: Sequence[Row]) -> Costs:
     """Start a home of a side, do every row, and stop it."""
     row = None
     try:

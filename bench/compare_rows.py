@@ -75,7 +75,7 @@ class Site:
         self.broker = home.first_broker()
         self.token = home.says("tokens", "create", "compare", "--admin").strip()
         self.cluster = (home.folder / "cluster-id").read_text(encoding="ascii").strip()
-        self.cookies = signed_in(self)
+        self.cookies = sign_in(self)
         fill(self.broker)
 
     def cpu_seconds(self, names: tuple[str, ...]) -> float:
@@ -121,14 +121,14 @@ def write(bootstrap: str, topic: str, records: int) -> None:
 
 
 def broker_produce(site: Site) -> int:
-    return blasted(site, kind="produce", partitions=4, is_idempotent=True)
+    return blast(site, kind="produce", partitions=4, is_idempotent=True)
 
 
 def broker_fetch(site: Site) -> int:
-    return blasted(site, kind="fetch", topic=FULL, bytes_each=16 * 1024)
+    return blast(site, kind="fetch", topic=FULL, bytes_each=16 * 1024)
 
 
-def blasted(site: Site, *, kind: str, topic: str = WRITTEN, **details: Any) -> int:  # noqa: ANN401 - of a job
+def blast(site: Site, *, kind: str, topic: str = WRITTEN, **details: Any) -> int:  # noqa: ANN401 - of a job
     job = Job(
         host=site.broker.host,
         port=site.broker.port,
@@ -146,22 +146,22 @@ def blasted(site: Site, *, kind: str, topic: str = WRITTEN, **details: Any) -> i
 
 def rest_produce(site: Site) -> int:
     path = f"/v3/clusters/{site.cluster}/topics/{WRITTEN}/records"
-    request = posted(site, path, "application/json", RECORD * CARRIED)
-    return asked(site, request, REQUESTS) * CARRIED
+    request = encode_post(site, path, "application/json", RECORD * CARRIED)
+    return repeat(site, request, REQUESTS) * CARRIED
 
 
 def rest_single(site: Site) -> int:
     body = b'{"records":[%s]}' % V2_RECORD
-    return asked(site, posted(site, f"/topics/{WRITTEN}", V2_TYPE, body), SINGLES)
+    return repeat(site, encode_post(site, f"/topics/{WRITTEN}", V2_TYPE, body), SINGLES)
 
 
 def rest_read(site: Site) -> int:
     path = f"/v1/topics/{FULL}/records?max=1000&from=1000"
     request = f"GET {path} HTTP/1.1\r\nHost: bench\r\n{site.bearer()}\r\n\r\n".encode()
-    return asked(site, request, REQUESTS // 4)
+    return repeat(site, request, REQUESTS // 4)
 
 
-def posted(site: Site, path: str, content_type: str, body: bytes) -> bytes:
+def encode_post(site: Site, path: str, content_type: str, body: bytes) -> bytes:
     head = (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {content_type}\r\n"
         f"{site.bearer()}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -169,7 +169,7 @@ def posted(site: Site, path: str, content_type: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-def asked(site: Site, request: bytes, requests: int) -> int:
+def repeat(site: Site, request: bytes, requests: int) -> int:
     """Send a request again and again over some connections; every answer has to be a success."""
 
     async def connection() -> None:
@@ -225,7 +225,7 @@ def sockets_produce(site: Site) -> int:
 
 
 def over_socket(site: Site, work: Callable[[ClientConnection], Awaitable[int]]) -> int:
-    async def opened() -> int:
+    async def run() -> int:
         async with (
             asyncio.timeout(PATIENCE_SECONDS),
             connect(
@@ -241,7 +241,7 @@ def over_socket(site: Site, work: Callable[[ClientConnection], Awaitable[int]]) 
             assert ready.startswith(b'{"type":"ready"'), ready[:300]
             return await work(socket)
 
-    return asyncio.run(opened())
+    return asyncio.run(run())
 
 
 async def say(socket: ClientConnection, **frame: object) -> None:
@@ -252,24 +252,24 @@ async def say(socket: ClientConnection, **frame: object) -> None:
 
 
 def console_topics(site: Site) -> int:
-    return fetched(site, ["/topics", "/topics?sort=-size", "/topics?q=beside-1"], PAGES)
+    return fetch_pages(site, ["/topics", "/topics?sort=-size", "/topics?q=beside-1"], PAGES)
 
 
 def console_topic(site: Site) -> int:
-    return fetched(site, [f"/topics/{FULL}", f"/topics/{FULL}?tab=configs"], PAGES)
+    return fetch_pages(site, [f"/topics/{FULL}", f"/topics/{FULL}?tab=configs"], PAGES)
 
 
 def console_overview(site: Site) -> int:
-    return fetched(site, ["/", "/brokers", "/groups"], PAGES)
+    return fetch_pages(site, ["/", "/brokers", "/groups"], PAGES)
 
 
 def connect_rest(site: Site) -> int:
     headers = {"Authorization": f"Bearer {site.token}"}
     paths = ["/connect/connectors", "/connect/", "/connect/connectors?expand=status"]
-    return fetched(site, paths, CALLS, headers)
+    return fetch_pages(site, paths, CALLS, headers)
 
 
-def fetched(
+def fetch_pages(
     site: Site, paths: list[str], requests: int, headers: Mapping[str, str] | None = None
 ) -> int:
     link = http.client.HTTPConnection(site.web.netloc, timeout=PATIENCE_SECONDS)
@@ -314,16 +314,16 @@ def wait_for(fact: Callable[[], bool], what: str) -> None:
 # --- signing in --------------------------------------------------------------------------------
 
 
-def signed_in(site: Site) -> dict[str, str]:
+def sign_in(site: Site) -> dict[str, str]:
     """Sign in as the first user, who has to change the password that the home has made."""
     file = site.home.folder / "secrets" / "admin-password"
     given = file.read_text(encoding="ascii").strip()
-    cookies = submitted(site, "/login", {"username": "admin", "password": given}, {})
+    cookies = submit(site, "/login", {"username": "admin", "password": given}, {})
     new = {"former": given, "new": PASSWORD, "again": PASSWORD}
-    return submitted(site, "/password", new, cookies)
+    return submit(site, "/password", new, cookies)
 
 
-def submitted(
+def submit(
     site: Site, path: str, fields: Mapping[str, str], cookies: Mapping[str, str]
 ) -> dict[str, str]:
     """Send a form, and return the cookies that its answer leaves."""

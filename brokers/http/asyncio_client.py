@@ -72,6 +72,6 @@ class AsyncConnection:
             try:
                 data = await self._reader.read(READ_BYTES)
             except OSError as error:
-                raise self._protocol.lost(reason(error)) from error
+                raise self._protocol.explain_end(reason(error)) from error
             self._protocol.receive(data)
         return found

@@ -132,7 +132,7 @@ class Connection:
             try:
                 data = self._socket.recv(READ_BYTES)
             except ConnectionError as error:
-                raise self._protocol.lost(reason(error)) from error
+                raise self._protocol.explain_end(reason(error)) from error
             self._protocol.receive(data)
         return found
 

@@ -78,11 +78,11 @@ class ClientProtocol:
     def receive(self, data: bytes) -> None:
         """Take bytes of the server; none mean that it has ended the connection."""
         if not data and not self._has_received:
-            raise self.lost("Remote end closed connection without response")
+            raise self.explain_end("Remote end closed connection without response")
         self._has_received = True
         self._connection.receive_data(data)
 
-    def lost(self, why: str) -> NoResponse:
+    def explain_end(self, why: str) -> NoResponse:
         """Return the error for a connection that ended by itself."""
         return NoResponse(why) if self._has_received else ConnectionDropped(why)
 

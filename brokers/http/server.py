@@ -172,7 +172,7 @@ class Server:
         path.unlink(missing_ok=True)  # noqa: ASYNC240 - a local file, before the first reader
         before = os.umask(PRIVATE)
         try:
-            connected = partial(self._connected, is_private=True)
+            connected = partial(self._handle_connection, is_private=True)
             server = await asyncio.start_unix_server(connected, path, limit=READ_BYTES)
         finally:
             os.umask(before)
@@ -180,7 +180,7 @@ class Server:
 
     async def open_address(self, host: str, port: int) -> int:
         """Listen on an address and return the port; OSError if it cannot be bound."""
-        connected = partial(self._connected, is_private=False)
+        connected = partial(self._handle_connection, is_private=False)
         server = await asyncio.start_server(connected, host, port, limit=READ_BYTES)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
@@ -193,7 +193,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _connected(
+    async def _handle_connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_private: bool
     ) -> None:
         task = asyncio.current_task()
@@ -202,7 +202,7 @@ class Server:
         if not is_private:
             self._strangers[task] = None
         try:
-            if len(self._tasks) <= self._limits.connections or self._made_room_for(task):
+            if len(self._tasks) <= self._limits.connections or self._make_room_for(task):
                 protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
                 await self._serve(
                     Peer(reader=reader, writer=writer, protocol=protocol, is_private=is_private)
@@ -222,7 +222,7 @@ class Server:
             # A clean close would wait until the peer has received all pending bytes.
             writer.transport.abort()
 
-    def _made_room_for(self, newcomer: asyncio.Task[None]) -> bool:
+    def _make_room_for(self, newcomer: asyncio.Task[None]) -> bool:
         """Close the oldest connection that was not admitted; return whether there was one."""
         oldest = next(iter(self._strangers), newcomer)
         if oldest is newcomer:

@@ -9,7 +9,7 @@ from gateway.kafka.shown_names import shown
 FIELD: Final = "typed"
 
 
-def mistyped(post: QueryDict, name: str, *, subject: str) -> str:
+def check_typed_name(post: QueryDict, name: str, *, subject: str) -> str:
     """Return what is wrong with the typed name of a user, topic or the like; empty if it is right.
 
     A name that cannot be typed is typed as it is shown; one may begin or end with a space.

@@ -25,7 +25,7 @@ from console.monitoring.lags import Place
 from console.monitoring.metric_records import Moments, Published
 from console.monitoring.pages import Pages
 from console.monitoring.rings import STEP_S, Name
-from console.monitoring.sample_writer import Log, SampleWriter, finished
+from console.monitoring.sample_writer import Log, SampleWriter, run_to_end
 from console.monitoring.samples import Samples, Series
 from console.monitoring.server import make_server
 
@@ -118,11 +118,11 @@ class BrokerReader:
 
     async def feed(self) -> Mapping[str, Any]:
         async with self._limit, self._one:
-            return await finished(self._inspection.feed)
+            return await run_to_end(self._inspection.feed)
 
     async def times(self, places: Sequence[Place]) -> list[int | str | None]:
         async with self._limit, self._one:
-            return await finished(lambda: self._inspection.times(places))
+            return await run_to_end(lambda: self._inspection.times(places))
 
     def close(self) -> None:
         self._inspection.close()
@@ -192,7 +192,7 @@ class Daemon:
         """Keep one reader for each broker of the cluster."""
         while True:
             try:
-                cluster = await finished(self._directory.read)
+                cluster = await run_to_end(self._directory.read)
             except DirectoryFailed as error:
                 # Known brokers are still read meanwhile.
                 if not isinstance(error, NoClusterYet):
@@ -317,7 +317,7 @@ class Daemon:
         await self._server.close()
         self._settings.socket.unlink(missing_ok=True)
         if self._outlet is not None:
-            await finished(self._outlet.close)
+            await run_to_end(self._outlet.close)
         self._samples.close(self.collector.end_blocks())
 
 

@@ -47,7 +47,7 @@ class SampleWriter:
 
     async def open(self) -> None:
         try:
-            await finished(self._samples.open)
+            await run_to_end(self._samples.open)
         except SamplesFailed as error:
             self._log.limited("samples.not_opened", reason=str(error))
         self._log_set_aside()
@@ -79,7 +79,7 @@ class SampleWriter:
         while True:
             try:
                 async with self._file:
-                    await finished(lambda: self._samples.prune(self._now_ms() // 1000))
+                    await run_to_end(lambda: self._samples.prune(self._now_ms() // 1000))
             except SamplesFailed as error:
                 self._log.limited("samples.not_pruned", reason=str(error))
             await asyncio.sleep(PRUNE_SECONDS)
@@ -88,7 +88,7 @@ class SampleWriter:
         """Return the samples of the file, followed by those that are only in memory yet."""
         try:
             async with self._file:
-                found = await finished(
+                found = await run_to_end(
                     lambda: self._samples.read(kind, name, metric, start_s=start_s, end_s=end_s)
                 )
         except SamplesFailed as error:
@@ -132,7 +132,7 @@ class SampleWriter:
             # A stop while another task uses the file leaves the portion in the block.
             async with self._file:
                 portion = list(islice(self._writing, PORTION))
-                await finished(lambda: self._samples.add(portion))
+                await run_to_end(lambda: self._samples.add(portion))
         except SamplesFailed as error:
             self._log.limited("samples.not_written", reason=str(error))
             self._writing = chain(portion, self._writing)
@@ -146,7 +146,7 @@ class SampleWriter:
             self._log.info("samples.set_aside", reason=reason)
 
 
-async def finished(work: Callable[[], T]) -> T:
+async def run_to_end(work: Callable[[], T]) -> T:
     """Run blocking work in a thread, and wait for its end even if cancelled.
 
     A thread cannot be cancelled, and what it uses must stay valid until it ends.

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from connectors import changes, refusals, services
-from console.forms.typed_names import mistyped
+from console.forms.typed_names import check_typed_name
 from console.pages.errors import error_page
 from console.pages.form_addresses import takes_forms
 from console.pages.plans import author_of
@@ -115,7 +115,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     cluster = request.POST.get("cluster") or request.GET.get("cluster", "")
     page = "console/connector_delete.html"
     is_sent = request.method == "POST"
-    wrong = mistyped(request.POST, name, subject="connector") if is_sent else ""
+    wrong = check_typed_name(request.POST, name, subject="connector") if is_sent else ""
     if wrong or not is_sent:
         reading = query.connector(cluster, name, Tab.OFFSETS, rights_of(request))
         return _page(request, page, reading, wanted=400 if wrong else 200, wrong=wrong)

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from brokers.cluster.proposals import Action
 from connectors.changes import By
-from console.forms.typed_names import mistyped
+from console.forms.typed_names import check_typed_name
 from console.group_changes.plans import FILE_NAME
 from console.kept_forms import keeps_form, typed_in
 from console.origins import origin_of
@@ -77,7 +77,7 @@ def show_plan(
         "reading": Reading(state=State.LOADED, data=preview, read_at=preview.made_at),
         "data": preview,
         "can_apply": kind.can_apply(plan),
-        "denied": kind.denied(author, plan),
+        "denied": kind.deny(author, plan),
         "confirm": shown(typed) if typed else "",
         "sealed": sealed,
         "wrong": wrong,
@@ -189,12 +189,12 @@ def _planned_again(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse
 
 def _applied(request: HttpRequest, kind: Kind[T], plan: T) -> HttpResponse:
     author = author_of(request)
-    if reason := kind.denied(author, plan):
+    if reason := kind.deny(author, plan):
         return error_page(FORBIDDEN, title="You may not apply this plan", next_step=reason)
     if not kind.can_apply(plan):
         return show_plan(request, kind, plan, status=CONFLICT, sealed=_seal_in(request))
     name = kind.confirms(plan)
-    if name and (wrong := mistyped(request.POST, name, subject=kind.subject)):
+    if name and (wrong := check_typed_name(request.POST, name, subject=kind.subject)):
         raise NotApplied(wrong, status=BAD_REQUEST)
     outcome = kind.apply(author, plan)
     if not outcome.address:

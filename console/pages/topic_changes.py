@@ -20,7 +20,7 @@ from brokers.cluster.proposals import (
 )
 from brokers.protocol.errors import ErrorCode
 from console.forms import topics as forms
-from console.forms.typed_names import mistyped
+from console.forms.typed_names import check_typed_name
 from console.kept_forms import keeps_form, typed_in
 from console.pages.plans import author_of, error_page_of, plan_changes, show_plan
 from console.plans import metadata
@@ -195,7 +195,7 @@ def _delete(asked: Asked) -> HttpResponse:
     metrics_topic = metrics_topic_of(settings.SAMSA_HOME / SETTINGS_FILE)
     loss = loss_of(name, metrics_topic=metrics_topic)
     if asked.is_sent:
-        wrong = mistyped(asked.request.POST, name, subject="topic")
+        wrong = check_typed_name(asked.request.POST, name, subject="topic")
         if not wrong:
             return asked.preview(DeleteTopic(name=name), meets)
     return asked.form("delete", meets=meets, loss=loss, wrong=wrong)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console.forms.typed_names import mistyped
+from console.forms.typed_names import check_typed_name
 from console.forms.users import GrantForm, NewUserForm
 from console.kept_forms import keeps_form, typed_in
 from console.pages.form_addresses import takes_forms
@@ -170,7 +170,7 @@ def change_user(request: HttpRequest, number: int, action: str) -> HttpResponse:
     name = _name_in(reading)
     if request.method != "POST":
         return _confirm(request, reading, chosen)
-    if chosen.is_final and (wrong := mistyped(request.POST, name, subject="user")):
+    if chosen.is_final and (wrong := check_typed_name(request.POST, name, subject="user")):
         return _confirm(request, reading, chosen, wrong=wrong)
     actor = selectors.actor_of(request)
     try:

@@ -162,7 +162,7 @@ def _sentence(lead: Lead) -> str:
     return f"It will {lead.verb} {what}."
 
 
-def _denied(author: Author, plan: ConnectorPlan) -> str:
+def _deny(author: Author, plan: ConnectorPlan) -> str:
     is_new = plan.generation is None
     operation = Operation.CREATE_CONNECTORS if is_new else Operation.ALTER_CONNECTORS
     return author.lacks(operation, plan.cluster, ResourceKind.CONNECTOR, plan.name)
@@ -180,7 +180,7 @@ def _apply(author: Author, plan: ConnectorPlan) -> Outcome:
             )
             done = f"The config of {plan.name} is changed, and its tasks restart with it."
     except refusals.Conflict as error:
-        return previews.moved("connector", [f"{error}."])
+        return previews.report_changes("connector", [f"{error}."])
     except refusals.Invalid as error:
         raise NotApplied(" ".join(error.validation.errors), status=BAD_REQUEST) from error
     except refusals.NotServed as error:
@@ -197,7 +197,7 @@ KIND: Final = Kind(
     subject="connector",
     plan=ConnectorPlan,
     preview=_preview,
-    denied=_denied,
+    deny=_deny,
     can_apply=lambda _plan: True,
     apply=_apply,
     again=lambda _author, plan: form_address(plan),

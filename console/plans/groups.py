@@ -143,7 +143,7 @@ def _preview(author: Author, plan: GroupPlan, number: int) -> Preview:
 
 def _notices(plan: GroupPlan) -> list[Notice]:
     if plan.refusal:
-        return [previews.refused(plan.refusal)]
+        return [previews.make_refusal(plan.refusal)]
     return [previews.no_change()] if plan.changes_nothing else []
 
 
@@ -286,7 +286,7 @@ def _follows(plan: GroupPlan) -> list[str]:
             ]
 
 
-def _denied(author: Author, plan: GroupPlan) -> str:
+def _deny(author: Author, plan: GroupPlan) -> str:
     cluster = plan.cluster_id
     if reason := author.lacks(RIGHTS[plan.kind], cluster, ResourceKind.GROUP, plan.group):
         return reason
@@ -311,13 +311,13 @@ def _apply(author: Author, plan: GroupPlan) -> Outcome:
             status=UNAVAILABLE,
         ) from error
     if result.moved:
-        return previews.moved("group", (f"{each}." for each in result.moved))
+        return previews.report_changes("group", (f"{each}." for each in result.moved))
     if result.failure or result.refused or not result.is_noted:
         return _outcome(plan, result)
-    return Outcome(done=_done(plan, result), address=_after(plan))
+    return Outcome(done=_describe(plan, result), address=_after(plan))
 
 
-def _done(plan: GroupPlan, result: Result) -> str:
+def _describe(plan: GroupPlan, result: Result) -> str:
     name = shown_names.shown(plan.group)
     if result.is_unchanged:
         return f"Group {name} is already as the plan would make it, so nothing was done."
@@ -380,7 +380,7 @@ def _partly(plan: GroupPlan, result: Result, unwritten: list[Notice]) -> Outcome
     )
     return Outcome(
         title="Part of the plan was done" if changed else "The brokers refused the plan",
-        notices=(previews.refused(text), *unwritten),
+        notices=(previews.make_refusal(text), *unwritten),
         lists=(listing,),
     )
 
@@ -404,7 +404,7 @@ KIND: Final = Kind(
     subject="group",
     plan=GroupPlan,
     preview=_preview,
-    denied=_denied,
+    deny=_deny,
     can_apply=lambda plan: plan.can_be_applied,
     apply=_apply,
     again=lambda _author, plan: form_address(plan),

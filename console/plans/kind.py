@@ -69,7 +69,7 @@ class Kind(Generic[T]):
     # The plan as its page shows it, with one page of a long table. Raises CannotPlan.
     preview: Callable[[Author, T, int], Preview]
     # A sentence on the first missing right; empty if none is missing.
-    denied: Callable[[Author, T], str]
+    deny: Callable[[Author, T], str]
     can_apply: Callable[[T], bool]
     # Raises NotApplied, and CannotPlan.
     apply: Callable[[Author, T], Outcome]

@@ -74,7 +74,7 @@ def _read(plan: MetadataPlan) -> Plan:
         raise CannotPlan("This plan has expired", error.message) from error
 
 
-def _asked(made: Plan) -> list[Action]:
+def _actions_of(made: Plan) -> list[Action]:
     return [step.asked for step in made.steps]
 
 
@@ -99,14 +99,14 @@ def _preview(author: Author, plan: MetadataPlan, _number: int) -> Preview:
             for each in made.expects
         ),
         is_risk=any(isinstance(step.asked, DeleteTopic) for step in made.steps),
-        cancel=_before(made.cluster_id, _asked(made)),
+        cancel=_before(made.cluster_id, _actions_of(made)),
     )
 
 
 def _notices(made: Plan) -> list[Notice]:
     if made.is_refused:
         why = "This plan cannot be applied as it is; the step that is refused says why below."
-        return [previews.refused(why)]
+        return [previews.make_refusal(why)]
     if made.changes_nothing:
         return [previews.no_change()]
     return []
@@ -136,9 +136,9 @@ def _step(step: PlannedStep, bootstrap: str) -> Step:
     )
 
 
-def _denied(author: Author, plan: MetadataPlan) -> str:
+def _deny(author: Author, plan: MetadataPlan) -> str:
     made = _read(plan)
-    return denied(author.rights, made.cluster_id, _asked(made))
+    return denied(author.rights, made.cluster_id, _actions_of(made))
 
 
 def _can_apply(plan: MetadataPlan) -> bool:
@@ -164,14 +164,16 @@ def _apply(author: Author, plan: MetadataPlan) -> Outcome:
     ignored = {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED}
     for outcome in outcomes:
         if outcome.error is ErrorCode.INVALID_UPDATE_VERSION:
-            return previews.moved("cluster", [outcome.message])
+            return previews.report_changes("cluster", [outcome.message])
         if outcome.error not in ignored:
             why = Notice(mark="bad", word=outcome.error.name, text=outcome.message)
             nothing = "Nothing of this plan was done."
-            return Outcome(title="The plan was refused", notices=(why, previews.refused(nothing)))
+            return Outcome(
+                title="The plan was refused", notices=(why, previews.make_refusal(nothing))
+            )
     return Outcome(
         done=f"The plan was applied, as metadata {outcomes[-1].version}.",
-        address=_after(made.cluster_id, _asked(made)),
+        address=_after(made.cluster_id, _actions_of(made)),
     )
 
 
@@ -179,7 +181,7 @@ def _again(author: Author, plan: MetadataPlan) -> MetadataPlan:
     """Plan the same actions on the present cluster, where automatic choices are made again."""
     made = _read(plan)
     # The notes on current users of the topic are left out: they are of the first preview.
-    return plan_of(author, made.cluster_id, _asked(made))
+    return plan_of(author, made.cluster_id, _actions_of(made))
 
 
 def _before(cluster_id: str, actions: Sequence[Action]) -> str:
@@ -215,7 +217,7 @@ KIND: Final = Kind(
     subject="cluster",
     plan=MetadataPlan,
     preview=_preview,
-    denied=_denied,
+    deny=_deny,
     can_apply=_can_apply,
     apply=_apply,
     again=_again,

@@ -85,14 +85,16 @@ def _preview(author: Author, plan: OffsetsPlan, _number: int) -> Preview:
     )
 
 
-def _denied(author: Author, plan: OffsetsPlan) -> str:
+def _deny(author: Author, plan: OffsetsPlan) -> str:
     return author.lacks(Operation.ALTER_CONNECTORS, plan.cluster, ResourceKind.CONNECTOR, plan.name)
 
 
 def _apply(author: Author, plan: OffsetsPlan) -> Outcome:
     try:
         if digest_of(selectors.source_offsets(plan.cluster, plan.name)) != plan.stored:
-            return previews.moved("connector", ["Its offsets have changed since you looked."])
+            return previews.report_changes(
+                "connector", ["Its offsets have changed since you looked."]
+            )
         if plan.text:
             wanted = offsets_from(plan.text)
             services.alter_offsets(author.by, plan.cluster, plan.name, wanted, groups=NoGroups())
@@ -101,7 +103,7 @@ def _apply(author: Author, plan: OffsetsPlan) -> Outcome:
     except refusals.NotServed as error:
         return Outcome(
             title=f"The offsets of {plan.name} stay as they are",
-            notices=(previews.refused(sentence_of(error)),),
+            notices=(previews.make_refusal(sentence_of(error)),),
             status=status_of(error),
         )
     return Outcome(done=(CHANGED if plan.text else RESET).format(plan.name), address=_address(plan))
@@ -116,7 +118,7 @@ KIND: Final = Kind(
     subject="connector",
     plan=OffsetsPlan,
     preview=_preview,
-    denied=_denied,
+    deny=_deny,
     can_apply=lambda _plan: True,
     apply=_apply,
     again=lambda _author, plan: link("connector-offsets", plan.cluster, plan.name),

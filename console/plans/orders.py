@@ -101,7 +101,7 @@ def _preview(author: Author, plan: OrderPlan, _number: int) -> Preview:
             Link(text="Brokers", address=link("brokers", plan.cluster_id)),
             Link(text=str(plan.broker), address=here),
         ),
-        notices=(previews.refused(plan.refusal),) if plan.refusal else (),
+        notices=(previews.make_refusal(plan.refusal),) if plan.refusal else (),
         steps=(
             Step(
                 facts=(Fact(name="State", value=plan.state),),
@@ -117,7 +117,7 @@ def _preview(author: Author, plan: OrderPlan, _number: int) -> Preview:
     )
 
 
-def _denied(author: Author, plan: OrderPlan) -> str:
+def _deny(author: Author, plan: OrderPlan) -> str:
     return author.lacks(Operation.MANAGE_BROKERS, plan.cluster_id, ResourceKind.CLUSTER)
 
 
@@ -135,7 +135,7 @@ def _apply(author: Author, plan: OrderPlan) -> Outcome:
         is_gone = error.code is ErrorCode.BROKER_NOT_AVAILABLE
         return Outcome(
             title=f"Broker {plan.broker} gets no order to {plan.verb.value}",
-            notices=(previews.refused(f"{error.message}."),),
+            notices=(previews.make_refusal(f"{error.message}."),),
             status=NOT_FOUND if is_gone else previews.CONFLICT,
         )
     # The broker's page shows the progress of the order.
@@ -292,7 +292,7 @@ KIND: Final = Kind(
     subject="broker",
     plan=OrderPlan,
     preview=_preview,
-    denied=_denied,
+    deny=_deny,
     can_apply=lambda plan: not plan.refusal,
     apply=_apply,
     again=lambda _author, plan: link(f"{plan.verb}-broker", plan.cluster_id, plan.broker),

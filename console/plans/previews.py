@@ -173,7 +173,7 @@ class Outcome:
     status: int = CONFLICT
 
 
-def refused(text: str) -> Notice:
+def make_refusal(text: str) -> Notice:
     return Notice(mark="bad", word="Refused", text=text)
 
 
@@ -181,11 +181,11 @@ def no_change() -> Notice:
     return Notice(mark="stale", word="No change", text="Everything is already as it would be.")
 
 
-def moved(subject: str, sentences: Iterable[str]) -> Outcome:
+def report_changes(subject: str, sentences: Iterable[str]) -> Outcome:
     """Return the outcome of a plan that was refused because what it depends on has changed."""
     return Outcome(
         title=f"The {subject} has changed since you looked",
-        notices=(refused("Nothing of this plan was done."),),
+        notices=(make_refusal("Nothing of this plan was done."),),
         lists=(Listing(title="What differs now", items=tuple((one, "") for one in sentences)),),
     )
 

@@ -185,7 +185,7 @@ def _apply(author: Author, plan: RedrivePlan) -> Outcome:
 
     outcome, wrong, status = attempt(start)
     if outcome is None and status == previews.CONFLICT:
-        return Outcome(title="Nothing is sent", notices=(previews.refused(wrong),))
+        return Outcome(title="Nothing is sent", notices=(previews.make_refusal(wrong),))
     if outcome is None:
         raise NotApplied(f"Nothing is sent. {wrong}", status=status)
     return outcome
@@ -204,7 +204,7 @@ KIND: Final = Kind(
     subject="connector",
     plan=RedrivePlan,
     preview=_preview,
-    denied=lambda author, plan: redrives.missing_right(author.by, plan),
+    deny=lambda author, plan: redrives.missing_right(author.by, plan),
     can_apply=lambda plan: plan.is_startable,
     apply=_apply,
     again=lambda _author, plan: link("dead-letters", plan.cluster, plan.name),

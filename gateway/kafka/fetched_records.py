@@ -61,7 +61,7 @@ class FetchedRecords:
         """Return those of these partitions that are assigned and not paused."""
         return self.assigned.intersection(places) - self._paused
 
-    def paused(self, places: Collection[Place]) -> set[Place]:
+    def find_paused(self, places: Collection[Place]) -> set[Place]:
         """Return those of these partitions that are paused."""
         return self._paused.intersection(places)
 

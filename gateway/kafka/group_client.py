@@ -82,17 +82,22 @@ class GroupClient:
         on_assign: Callable[[set[Place]], None],
         on_revoke: Callable[[set[Place]], None],
     ) -> None:
-        def assigned(_client: Consumer, places: list[TopicPartition]) -> None:
+        def pass_assignment(_client: Consumer, places: list[TopicPartition]) -> None:
             on_assign({_place(each) for each in places})
 
-        def revoked(_client: Consumer, places: list[TopicPartition]) -> None:
+        def pass_revocation(_client: Consumer, places: list[TopicPartition]) -> None:
             on_revoke({_place(each) for each in places})
 
         with self._failures():
             client = self.open()
             if self._roster is not None:
                 self._roster.enter(self._group, client.memberid())
-            client.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+            client.subscribe(
+                list(topics),
+                on_assign=pass_assignment,
+                on_revoke=pass_revocation,
+                on_lost=pass_revocation,
+            )
 
     def assign(self, places: Iterable[Place]) -> None:
         """Read partitions without dividing them with other members."""

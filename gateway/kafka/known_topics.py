@@ -86,7 +86,7 @@ class KnownTopics:
                     "REQUEST_TIMED_OUT", f"topic {topic}", "too many topics are asked for at once"
                 )
             lookup = self._lookups[topic] = self._loop.create_task(self._ask(topic))
-            lookup.add_done_callback(lambda over: self._looked_up(topic, over))
+            lookup.add_done_callback(lambda over: self._end_lookup(topic, over))
         try:
             # A caller that leaves must not cancel the lookup for the others.
             found = await asyncio.shield(lookup)
@@ -101,7 +101,7 @@ class KnownTopics:
             self._known.pop(next(iter(self._known)))
         self._known[topic] = found
 
-    def _looked_up(self, topic: str, over: asyncio.Task[_Known]) -> None:
+    def _end_lookup(self, topic: str, over: asyncio.Task[_Known]) -> None:
         self._lookups.pop(topic, None)
         if not over.cancelled():
             # All callers may have left, so retrieve the exception here.

@@ -244,7 +244,7 @@ class Member:
 
     def resume(self, places: Collection[Place]) -> None:
         """Continue these where they were paused."""
-        if back := self._records.paused(places):
+        if back := self._records.find_paused(places):
             self._client.resume(back)
             self._records.resume(back)
 

@@ -60,11 +60,11 @@ class GroupReader:
         """Commit offsets; requests during a commit are combined into the next one."""
         self._acks.update(offsets)
         if self._committing is None or self._committing.done():
-            self._committing = asyncio.create_task(self._commit(self._joined()))
+            self._committing = asyncio.create_task(self._commit(self._require_group()))
 
     def move(self, starts: Mapping[Place, Position]) -> None:
         """Continue at other positions; unnamed partitions continue where they are."""
-        self._moving = asyncio.create_task(self._move(self._joined(), starts))
+        self._moving = asyncio.create_task(self._move(self._require_group(), starts))
 
     def hold(self, places: Sequence[Place] | None, *, is_paused: bool) -> None:
         """Pause or resume in the member's thread; requests during a turn are combined."""
@@ -73,9 +73,9 @@ class GroupReader:
         else:
             self._paused.difference_update(list(self._paused) if places is None else places)
         if self._holding is None or self._holding.done():
-            self._holding = asyncio.create_task(self._hold(self._joined()))
+            self._holding = asyncio.create_task(self._hold(self._require_group()))
 
-    def _joined(self) -> GroupReading:
+    def _require_group(self) -> GroupReading:
         assert self._group is not None, "a session asks only for what is open"
         return self._group
 
@@ -84,12 +84,12 @@ class GroupReader:
         subscriptions, joining = self._context.subscriptions, self._joining
         assert caller is not None, "a caller without a name subscribes"
         reset = Reset.EARLIEST if joining.is_from_earliest else Reset.LATEST
-        with self._context.reporting(self._sid, subscriptions.failed):
+        with self._context.reporting(self._sid, subscriptions.fail):
             async with services.member_seats.reserved(caller):
                 group = GroupReading(services.member(joining.group, reset))
                 try:
                     await self._join(group)
-                    subscriptions.joined(self._sid)
+                    subscriptions.note_join(self._sid)
                     await self._pump(group)
                 finally:
                     group.close(self._acks)
@@ -100,31 +100,31 @@ class GroupReader:
             # Report a missing topic at once; a group would wait for it.
             await readers.partitions(topics)
         else:
-            topics = await self._matched(self._joining.pattern)
+            topics = await self._match(self._joining.pattern)
             following = self._follow_topics(self._joining.pattern, group, topics)
             self._following = asyncio.create_task(following)
         await group.join(topics)
         self._group = group
 
-    async def _matched(self, pattern: TopicPattern) -> Sequence[str]:
+    async def _match(self, pattern: TopicPattern) -> Sequence[str]:
         """Return the readable topics that the member reads at present."""
         subscriptions = self._context.subscriptions
         try:
             topics = await self._context.services.readers.names(pattern, subscriptions.readable)
         except TooManyReadings as full:
             raise ApiError(Code.TOO_MANY, str(full)) from None
-        subscriptions.matched(self._sid, topics)
+        subscriptions.note_topics(self._sid, topics)
         return topics
 
     async def _follow_topics(
         self, pattern: TopicPattern, group: GroupReading, topics: Sequence[str]
     ) -> None:
         """Let the member read new topics of its pattern."""
-        with self._context.reporting(self._sid, self._context.subscriptions.failed):
+        with self._context.reporting(self._sid, self._context.subscriptions.fail):
             while True:
                 await asyncio.sleep(LOOK_FOR_TOPICS_S)
                 try:
-                    found = await self._matched(pattern)
+                    found = await self._match(pattern)
                 except KafkaFailure:
                     # No broker answers, which says nothing about topics.
                     continue
@@ -142,7 +142,7 @@ class GroupReader:
                 await group.look()
                 self._note_assignment(group)
                 if allowed is None and clock() - used_at >= NO_CREDIT_S:
-                    context.execute(subscriptions.unused(self._sid))
+                    context.execute(subscriptions.end_unused(self._sid))
                 self._has_credit.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
@@ -159,27 +159,27 @@ class GroupReader:
         """Report assigned and revoked partitions; one that returns is not paused."""
         self._paused.intersection_update(group.assignment)
         self._held.intersection_update(group.assignment)
-        self._context.execute(self._context.subscriptions.assigned(self._sid, group.assignment))
+        self._context.execute(self._context.subscriptions.assign(self._sid, group.assignment))
 
     async def _commit(self, group: GroupReading) -> None:
         context, subscriptions = self._context, self._context.subscriptions
         while self._acks:
             offsets, self._acks = self._acks, {}
-            with context.reporting(self._sid, subscriptions.commit_failed):
+            with context.reporting(self._sid, subscriptions.report_failed_commit):
                 await group.commit(offsets)
-                context.execute(subscriptions.committed(self._sid, offsets))
+                context.execute(subscriptions.report_commit(self._sid, offsets))
 
     async def _move(self, group: GroupReading, starts: Mapping[Place, Position]) -> None:
         subscriptions = self._context.subscriptions
-        with self._context.reporting(self._sid, subscriptions.move_failed):
+        with self._context.reporting(self._sid, subscriptions.report_failed_move):
             await group.seek(starts)
             offsets = {place: position.value for place, position in starts.items()}
-            self._context.execute(subscriptions.moved(self._sid, offsets))
+            self._context.execute(subscriptions.report_move(self._sid, offsets))
 
     async def _hold(self, group: GroupReading) -> None:
         def revert(sid: str, error: Exception) -> Sequence[Action]:
             self._paused = set(self._held)
-            return self._context.subscriptions.hold_failed(sid, error)
+            return self._context.subscriptions.report_failed_hold(sid, error)
 
         while self._paused != self._held:
             wanted, held = set(self._paused), self._held

@@ -40,11 +40,11 @@ class PartitionReader:
 
     def move(self, starts: Mapping[Place, Position]) -> None:
         """Continue at other positions; unnamed partitions continue where they are."""
-        self._moving = asyncio.create_task(self._move(self._opened(), starts))
+        self._moving = asyncio.create_task(self._move(self._require_reading(), starts))
 
     def hold(self, places: Sequence[Place] | None, *, is_paused: bool) -> None:
         """Pause or resume partitions; None means all."""
-        reading = self._opened()
+        reading = self._require_reading()
         if places is None:
             (reading.pause_all if is_paused else reading.resume_all)()
         else:
@@ -56,16 +56,16 @@ class PartitionReader:
         if self._reading is not None:
             self._reading.drop(places)
 
-    def _opened(self) -> Reading:
+    def _require_reading(self) -> Reading:
         assert self._reading is not None, "a session asks only for what is open"
         return self._reading
 
     async def _run(self) -> None:
         subscriptions = self._context.subscriptions
-        with self._context.reporting(self._sid, subscriptions.failed):
+        with self._context.reporting(self._sid, subscriptions.fail):
             reading = self._reading = await self._open()
             try:
-                self._context.execute(subscriptions.opened(self._sid, reading.positions))
+                self._context.execute(subscriptions.begin(self._sid, reading.positions))
                 await self._pump(reading)
             finally:
                 reading.close()
@@ -121,6 +121,6 @@ class PartitionReader:
 
     async def _move(self, reading: Reading, starts: Mapping[Place, Position]) -> None:
         subscriptions = self._context.subscriptions
-        with self._context.reporting(self._sid, subscriptions.failed):
+        with self._context.reporting(self._sid, subscriptions.fail):
             await self._context.services.readers.move(reading, starts)
-            self._context.execute(subscriptions.opened(self._sid, reading.positions))
+            self._context.execute(subscriptions.begin(self._sid, reading.positions))

@@ -145,7 +145,7 @@ class Subscriptions:
 
     # --- reports of the readers --------------------------------------------------------------
 
-    def opened(self, sid: str, positions: Mapping[Place, int]) -> list[Action]:
+    def begin(self, sid: str, positions: Mapping[Place, int]) -> list[Action]:
         """Report the partitions of a subscription and their positions, and read them."""
         subscription = self._by_sid.get(sid)
         if subscription is None:
@@ -158,7 +158,7 @@ class Subscriptions:
         dropped = [Drop(sid, lost)] if lost else []
         return [*dropped, Say(frames.assigned(sid, kept)), Feed(sid)]
 
-    def failed(self, sid: str, error: Exception) -> list[Action]:
+    def fail(self, sid: str, error: Exception) -> list[Action]:
         """End a subscription whose reader failed."""
         subscription = self._by_sid.get(sid)
         return [] if subscription is None else self._end(subscription, "failed", api_error(error))
@@ -181,26 +181,26 @@ class Subscriptions:
 
     # --- reports of members of groups --------------------------------------------------------
 
-    def matched(self, sid: str, topics: Collection[str]) -> None:
+    def note_topics(self, sid: str, topics: Collection[str]) -> None:
         """Note the topics that the pattern of a group's member matches at present."""
         if sid in self._by_sid:
             self._by_sid[sid].topics = frozenset(topics)
 
-    def joined(self, sid: str) -> None:
+    def note_join(self, sid: str) -> None:
         """Note that a member has joined; its partitions are assigned later."""
         if sid in self._by_sid:
             self._by_sid[sid].is_open = True
 
-    def assigned(self, sid: str, places: Collection[Place]) -> list[Action]:
+    def assign(self, sid: str, places: Collection[Place]) -> list[Action]:
         """Report the partitions that a group assigns to its member, if they have changed."""
         subscription = self._by_sid.get(sid)
         return [] if subscription is None else subscription.assign(places)
 
-    def moved(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
+    def report_move(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
         """Report the new positions of a group's member after a seek."""
         return self._continue(sid, frames.assigned(sid, offsets))
 
-    def move_failed(self, sid: str, error: Exception) -> list[Action]:
+    def report_failed_move(self, sid: str, error: Exception) -> list[Action]:
         """Report that a seek of a group's member failed; it reads on as before."""
         return self._continue(sid, frames.error(api_error(error), sid=sid))
 
@@ -211,19 +211,19 @@ class Subscriptions:
         subscription.is_open = True
         return [Say(text), Feed(sid)]
 
-    def hold_failed(self, sid: str, error: Exception) -> list[Action]:
+    def report_failed_hold(self, sid: str, error: Exception) -> list[Action]:
         return self._report(sid, frames.error(api_error(error), sid=sid))
 
-    def committed(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
+    def report_commit(self, sid: str, offsets: Mapping[Place, int]) -> list[Action]:
         return self._report(sid, frames.acked(sid, offsets))
 
-    def commit_failed(self, sid: str, error: Exception) -> list[Action]:
+    def report_failed_commit(self, sid: str, error: Exception) -> list[Action]:
         return self._report(sid, frames.error(api_error(error), sid=sid))
 
     def _report(self, sid: str, text: str) -> list[Action]:
         return [Say(text)] if sid in self._by_sid else []
 
-    def unused(self, sid: str) -> list[Action]:
+    def end_unused(self, sid: str) -> list[Action]:
         """End a subscription whose client gave no credit for so long that its group suffers."""
         subscription = self._by_sid.get(sid)
         return [] if subscription is None else self._end(subscription, "no credit for too long")

@@ -28,11 +28,11 @@ def costs(monkeypatch: pytest.MonkeyPatch, slower: float) -> None:
     """Let each run cost what its side and its turn say, without a home."""
     turns = iter(range(1000))
 
-    def measured_once(side: Side, rows: list[Row]) -> dict[str, float]:
+    def measure_once(side: Side, rows: list[Row]) -> dict[str, float]:
         load = 1 + next(turns) % 5 / 10_000
         return {one.name: load * (slower if side.checkout.name == "after" else 1.0) for one in rows}
 
-    monkeypatch.setattr(compare, "measured_once", measured_once)
+    monkeypatch.setattr(compare, "measure_once", measure_once)
     monkeypatch.setattr(
         compare,
         "clone",
@@ -57,11 +57,11 @@ def test_a_row_that_is_slower_beyond_chance_fails(
 def test_the_warm_up_is_dropped_and_pairs_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def measured_once(side: Side, _rows: list[Row]) -> dict[str, float]:
+    def measure_once(side: Side, _rows: list[Row]) -> dict[str, float]:
         seen.append(side.name)
         return {"a": float(len(seen))}
 
-    monkeypatch.setattr(compare, "measured_once", measured_once)
+    monkeypatch.setattr(compare, "measure_once", measure_once)
 
     found = list(compare.measure(SIDES, [row("a")], 2, Console(quiet=True)))
 
@@ -97,7 +97,7 @@ def test_a_row_that_fails_names_its_side(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(compare, "cost", fail)
 
     with pytest.raises(SideFailed, match=r"^old \(old-1234\): row a failed: no answer$"):
-        compare.measured_once(SIDES[0], [row("a")])
+        compare.measure_once(SIDES[0], [row("a")])
 
 
 def test_a_side_that_cannot_be_built_says_what_its_command_said(tmp_path: Path) -> None:

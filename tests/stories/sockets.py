@@ -112,7 +112,7 @@ class Socket:
         place = Place(topic=topic, partition=0)
         self._session.subscriptions.reserve(sid, [place])
         self._waiting[sid] = []
-        yield from self._done(self._session.subscriptions.opened(sid, {place: self._end}))
+        yield from self._done(self._session.subscriptions.begin(sid, {place: self._end}))
 
     def arrive(self, sid: str, *values: str, topic: str = "orders") -> Iterator[str]:
         """Have records arrive at the reader; as many are taken as the client's credit allows."""

@@ -177,7 +177,7 @@ class Questions:
             for line in self._ask(
                 partition.leader,
                 question,
-                on_open=lambda stop: self._opened(partition.index, stop),
+                on_open=lambda stop: self._keep_stop(partition.index, stop),
             ):
                 row.waits = ""
                 if "records" in line:
@@ -187,7 +187,7 @@ class Questions:
             with self._lock:
                 self._stops.pop(partition.index, None)
 
-    def _opened(self, index: int, stop: Callable[[], None]) -> None:
+    def _keep_stop(self, index: int, stop: Callable[[], None]) -> None:
         with self._lock:
             self._stops[index] = stop
             is_late = self._is_stopped

@@ -147,8 +147,8 @@ class Page:
             found = self._read(windows)
             for partition in wanting:
                 self._prepend(partition, windows[partition.index], found)
-            wanting = self._unsettled()
-        for partition in _merged(self._partitions, self._limit):
+            wanting = self._find_unsettled()
+        for partition in _merge(self._partitions, self._limit):
             self._send(partition)
 
     def _window(self, partition: PagePartition) -> Span:
@@ -206,9 +206,9 @@ class Page:
         partition.is_read = partition.position <= partition.range.first
         self.progress.rows[span.partition].position = partition.position
 
-    def _unsettled(self) -> list[PagePartition]:
+    def _find_unsettled(self) -> list[PagePartition]:
         """Return partitions that may have more of the newest records than were read."""
-        turns = _merged(self._partitions, self._limit)
+        turns = _merge(self._partitions, self._limit)
         chosen = Counter(partition.index for partition in turns)
         is_short = len(turns) < self._limit
         return [
@@ -322,7 +322,7 @@ class Page:
         return bool(self.stopped)
 
 
-def _merged(partitions: Sequence[PagePartition], limit: int) -> list[PagePartition]:
+def _merge(partitions: Sequence[PagePartition], limit: int) -> list[PagePartition]:
     """Return the partitions in the order of their newest records, up to a number of turns."""
     heads = [
         (-partition.kept[0].timestamp_ms, number, 0)

@@ -3,7 +3,7 @@
 import pytest
 from django.http import QueryDict
 
-from console.forms.typed_names import mistyped
+from console.forms.typed_names import check_typed_name
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,11 @@ def test_typed_name_confirms_as_it_is_or_as_it_is_shown(name: str, typed: str) -
     post = QueryDict(mutable=True)
     post["typed"] = typed
 
-    assert not mistyped(post, name, subject="group")
+    assert not check_typed_name(post, name, subject="group")
 
 
 @pytest.mark.parametrize("text", ["", "typed=", "typed=Orders", "typed=order", "name=orders"])
 def test_other_name_does_not_confirm(text: str) -> None:
-    wrong = mistyped(QueryDict(text), "orders", subject="topic")
+    wrong = check_typed_name(QueryDict(text), "orders", subject="topic")
 
     assert wrong == "The typed name is not the name of the topic: type orders, or cancel."

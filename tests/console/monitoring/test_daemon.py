@@ -538,7 +538,7 @@ def test_work_that_fails_after_its_caller_was_cancelled_logs_no_traceback() -> N
         reported: list[dict[str, Any]] = []
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _loop, context: reported.append(context))
-        waiting = asyncio.create_task(sample_writer.finished(work))
+        waiting = asyncio.create_task(sample_writer.run_to_end(work))
         await asyncio.to_thread(begun.wait, PATIENCE_S)
         waiting.cancel()
         may_end.set()

@@ -66,7 +66,7 @@ def reading(*, records: int = 10, size: int | None = None) -> Session:
     [opening] = hear(session, type="subscribe", sid="a", topics=["orders"], credit=credit)
     assert isinstance(opening, Open)
     session.subscriptions.reserve("a", [PLACE, OTHER])
-    session.subscriptions.opened("a", {PLACE: 0, OTHER: 0})
+    session.subscriptions.begin("a", {PLACE: 0, OTHER: 0})
     return session
 
 
@@ -249,7 +249,7 @@ def test_after_a_seek_nothing_is_taken_until_it_is_done() -> None:
     )
     assert isinstance(move, Move)
     assert session.subscriptions.allowance("a") is None
-    session.subscriptions.opened("a", {PLACE: 2, OTHER: 0})
+    session.subscriptions.begin("a", {PLACE: 2, OTHER: 0})
     assert session.subscriptions.allowance("a") == (10, BATCH_BYTES)
 
 
@@ -277,7 +277,7 @@ def test_a_pattern_is_read_and_goes_on_without_a_partition() -> None:
     [opening] = subscribed(session, pattern="ord.*")
     assert isinstance(opening, Open)
     assert opening.pattern is not None
-    assert said(session.subscriptions.opened("a", {}))[0]["partitions"] == []
+    assert said(session.subscriptions.begin("a", {}))[0]["partitions"] == []
     assert session.subscriptions.reserve_more("a", [PLACE, OTHER]) == 2
     begun: list[News] = [Begin(place=PLACE, offset=0), Begin(place=OTHER, offset=3), record(0)]
     assigned, batch = said(session.subscriptions.read("a", begun, {}))
@@ -319,7 +319,7 @@ def test_topics_of_a_pattern_that_may_be_read_no_more_are_dropped_alone() -> Non
     session.identified(readers_of("orders", "pay*"))
     pay = Place(topic="payments", partition=0)
     subscribed(session, pattern=".*")
-    session.subscriptions.opened("a", {PLACE: 0, pay: 0})
+    session.subscriptions.begin("a", {PLACE: 0, pay: 0})
     drop, revoked = session.identified(readers_of("pay*"))
     assert drop == Drop("a", [PLACE])
     [told] = said([revoked])
@@ -336,7 +336,7 @@ def test_a_right_that_goes_while_a_pattern_is_opened_holds_when_it_is_open() -> 
     session.identified(readers_of("orders", "pay*"))
     subscribed(session, pattern=".*")
     assert session.identified(readers_of("pay*")) == []
-    drop, assigned, _feed = session.subscriptions.opened("a", {PLACE: 0})
+    drop, assigned, _feed = session.subscriptions.begin("a", {PLACE: 0})
     assert drop == Drop("a", [PLACE])
     assert said([assigned])[0]["partitions"] == []
 
@@ -347,7 +347,7 @@ def test_a_groups_member_by_a_pattern_ends_with_the_right_to_what_it_reads() -> 
     [joining] = subscribed(session, pattern=".*", group="g")
     assert isinstance(joining, Join)
     assert joining.pattern is not None
-    session.subscriptions.matched("a", ["orders"])
+    session.subscriptions.note_topics("a", ["orders"])
     assert session.identified(readers_of("orders")) == []
     assert session.identified(readers_of("pay*"))[0] == LetGo("a")
 
@@ -378,19 +378,19 @@ def belonging() -> Session:
         session, type="subscribe", sid="a", group="g", topics=["orders"], credit={"records": 9}
     )
     assert joining == Join("a", "g", ("orders",), is_from_earliest=False)
-    session.subscriptions.joined("a")
-    [told] = said(session.subscriptions.assigned("a", {PLACE}))
+    session.subscriptions.note_join("a")
+    [told] = said(session.subscriptions.assign("a", {PLACE}))
     assert told["partitions"] == [{"topic": "orders", "partition": 0}]
     return session
 
 
 def test_what_a_group_gives_and_takes_is_told() -> None:
     session = belonging()
-    assert session.subscriptions.assigned("a", {PLACE}) == []
-    revoked, assigned = said(session.subscriptions.assigned("a", {OTHER}))
+    assert session.subscriptions.assign("a", {PLACE}) == []
+    revoked, assigned = said(session.subscriptions.assign("a", {OTHER}))
     assert (revoked["type"], revoked["partitions"][0]["partition"]) == ("revoked", 0)
     assert (assigned["type"], assigned["partitions"][0]["partition"]) == ("assigned", 1)
-    session.subscriptions.assigned("a", ())
+    session.subscriptions.assign("a", ())
     [told] = said(session.subscriptions.read("a", [record(0)], {PLACE: 4}))
     assert (told["hw"], told["lag"]) == (4, 3)
     assert session.subscriptions.allowance("a") == (8, BATCH_BYTES)
@@ -400,10 +400,12 @@ def test_only_a_group_commits_and_only_what_it_has_given() -> None:
     session = belonging()
     at = {"topic": "orders", "partition": 0, "offset": 4}
     assert hear(session, type="ack", sid="a", offsets=[at]) == [Commit("a", {PLACE: 4})]
-    assert said(session.subscriptions.committed("a", {PLACE: 4})) == [
+    assert said(session.subscriptions.report_commit("a", {PLACE: 4})) == [
         {"type": "acked", "sid": "a", "offsets": [at]}
     ]
-    [told] = said(session.subscriptions.commit_failed("a", ApiError(Code.KAFKA_RETRY, "away")))
+    [told] = said(
+        session.subscriptions.report_failed_commit("a", ApiError(Code.KAFKA_RETRY, "away"))
+    )
     assert told["error_code"] == 50003
     other = {**at, "partition": 1}
     assert said(hear(session, type="ack", sid="a", offsets=[other]))[0]["error_code"] == 40402
@@ -421,7 +423,7 @@ def test_a_subscription_of_a_group_is_paused_whole_or_in_its_own_partitions() ->
     assert session.subscriptions.allowance("a") is None
     assert hear(session, type="resume", sid="a") == [Hold("a", None, False), Feed("a")]
     assert session.subscriptions.allowance("a") == (9, BATCH_BYTES)
-    [told] = said(session.subscriptions.hold_failed("a", ApiError(Code.KAFKA_RETRY, "away")))
+    [told] = said(session.subscriptions.report_failed_hold("a", ApiError(Code.KAFKA_RETRY, "away")))
     assert (told["sid"], told["error_code"]) == ("a", 50003)
 
 
@@ -434,21 +436,21 @@ def test_a_member_of_a_group_seeks_in_its_own_partitions() -> None:
     assert isinstance(move, Move)
     assert session.subscriptions.allowance("a") is None
     assert said(hear(session, type="seek", sid="a", offsets=[at]))[0]["error_code"] == 40903
-    [told] = said(session.subscriptions.moved("a", {PLACE: 4}))
+    [told] = said(session.subscriptions.report_move("a", {PLACE: 4}))
     assert (told["type"], told["partitions"]) == ("assigned", [at])
     assert session.subscriptions.allowance("a") is not None
 
     hear(session, type="seek", sid="a", offsets=[at])
-    [told] = said(session.subscriptions.move_failed("a", NotAssigned("orders-0")))
+    [told] = said(session.subscriptions.report_failed_move("a", NotAssigned("orders-0")))
     assert told["error_code"] == 40402
     assert session.subscriptions.allowance("a") is not None
     hear(session, type="unsubscribe", sid="a")
     assert (
-        session.subscriptions.moved("a", {PLACE: 4})
-        == session.subscriptions.move_failed("a", NotAssigned(""))
+        session.subscriptions.report_move("a", {PLACE: 4})
+        == session.subscriptions.report_failed_move("a", NotAssigned(""))
         == []
     )
-    assert session.subscriptions.hold_failed("a", NotAssigned("")) == []
+    assert session.subscriptions.report_failed_hold("a", NotAssigned("")) == []
 
 
 def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
@@ -468,7 +470,7 @@ def test_a_group_needs_a_right_of_its_own_and_topics_to_divide() -> None:
 
 def test_a_member_whose_client_gives_no_credit_for_long_leaves() -> None:
     session = belonging()
-    let_go, told = session.subscriptions.unused("a")
+    let_go, told = session.subscriptions.end_unused("a")
     assert let_go == LetGo("a")
     assert said([told])[0]["reason"] == "no credit for too long"
 
