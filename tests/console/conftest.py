@@ -30,12 +30,17 @@ PASSWORD = users.PASSWORD
 @pytest.fixture(autouse=True)
 def database(tmp_path: Path) -> Iterator[None]:
     """Every test has its own two databases, and a console that has read nothing yet."""
+    forget_readings()
+    with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
+        yield
+
+
+def forget_readings() -> None:
+    """Have the console begin as a new process does."""
     last_good._kept.clear()  # noqa: SLF001 - what a new process begins with
     forecasts.clear()
     tables._kept.clear()  # noqa: SLF001 - the same
     joins._kept.clear()  # noqa: SLF001 - the same
-    with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Browser
 
-from tests.browser.site import BASE, served
+from tests.browser.site import Site
 from tests.browser.visitor import Visitor, visiting
 from tests.console.conftest import alice, client, database, told
 
@@ -21,16 +21,21 @@ Theme = Literal["light", "dark"]
 Opened = Callable[..., AbstractContextManager[Visitor]]
 
 
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    made = Site()
+    with made.running():
+        yield made
+
+
 @pytest.fixture
-def visit(browser: Browser) -> Opened:
+def visit(browser: Browser, site: Site) -> Opened:
     """Open a tab in which a user of Django's test client is signed in."""
 
     @contextmanager
     def opened(user: Client, theme: Theme = "light") -> Iterator[Visitor]:
-        with (
-            visiting(browser, BASE, theme=theme) as visitor,
-            served(visitor.page.context, user),
-        ):
+        # The tab is gone before its user is.
+        with site.seen_by(user), visiting(browser, site.base, theme=theme) as visitor:
             yield visitor
 
     return opened

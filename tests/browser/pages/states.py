@@ -1,17 +1,20 @@
 """A cluster in each of the four states that a page can be in."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from django.db import connections
 from django.test import Client
 
+from brokers.controlplane.models import Cluster
 from console.queries.reading import State
 from tests.builders import connectors, live
 from tests.builders.addresses import NAME, addresses
 from tests.builders.live import Told
 from tests.console import cluster_rows
 from tests.console.collected import collect
+from tests.console.conftest import forget_readings
 from tests.fakes.broker_feed import Feed
 
 CLUSTER = cluster_rows.CLUSTER_ID
@@ -25,10 +28,9 @@ def make_empty(told: Told) -> None:
     told.put(live.broker(1))
 
 
-def make_loaded(told: Told) -> None:
-    """Have a cluster with something of everything, good and bad."""
-    cluster = cluster_rows.cluster()
-    cluster_rows.broker(cluster, 1)
+def fill(told: Told) -> None:
+    """Have something of everything in the empty cluster, good and bad."""
+    cluster = Cluster.objects.get()
     cluster_rows.broker(cluster, 2, is_fenced=True, rack="rack-b")
     cluster_rows.topic(cluster, NAME, partitions=3, configs={"retention.ms": "3600000"})
     cluster_rows.topic(cluster, "payments", leader=-1)
@@ -90,29 +92,36 @@ def loaded_feed() -> Feed:
     return feed
 
 
-def break_down(told: Told) -> None:
-    """Take the databases and the collector away."""
-    told.failure = "the collector does not answer"
+def break_down() -> None:
+    """Take the rows of the cluster away."""
     with connections["cluster"].cursor() as cursor:
         cursor.execute("ALTER TABLE controlplane_cluster RENAME TO elsewhere")
 
 
-def make_failed(told: Told) -> None:
-    make_loaded(told)
-    told.begin_silent()
-    break_down(told)
+def enter(state: State, user: Client, told: Told) -> Mapping[str, str]:
+    """Bring a cluster into a state; return the addresses of its pages by what they say.
+
+    A cluster is empty before it is loaded, and stale before it is failed.
+    """
+    if state is State.FAILED:
+        told.begin_silent()
+        forget_readings()
+        return pages_of(user)
+    if state is not State.LOADED:
+        make_empty(told)
+    if state is State.EMPTY:
+        return pages_of(user)
+    fill(told)
+    pages = pages_of(user)
+    if state is State.LOADED:
+        return pages
+    # What was read just now grows old.
+    told.go_silent()
+    break_down()
+    return {content_of(user.get(path)): path for path in pages.values()}
 
 
-MAKERS: Mapping[State, Callable[[Told], None]] = {
-    State.EMPTY: make_empty,
-    State.LOADED: make_loaded,
-    State.FAILED: make_failed,
-    # What was read before grows old.
-    State.STALE: make_loaded,
-}
-
-
-def pages_of(user: Client) -> list[str]:
+def pages_of(user: Client) -> Mapping[str, str]:
     """Return the addresses of the pages that a browser shows to this user, one for each content."""
     user.raise_request_exception = False
     found: dict[str, str] = {}
@@ -122,14 +131,14 @@ def pages_of(user: Client) -> list[str]:
         answer = user.get(path)
         is_page = answer.get("Content-Type", "").startswith("text/html")
         if is_page and not answer.streaming and b"<html" in answer.content:
-            found.setdefault(content_of(answer.content.decode()), path)
-    return list(found.values())
+            found.setdefault(content_of(answer), path)
+    return found
 
 
-def content_of(page: str) -> str:
+def content_of(answer: Any) -> str:
     """Return what a page says within its frame, without ids, times and links.
 
     Dozens of addresses answer with the same words where there is no such topic or no cluster.
     """
-    _, _, content = page.partition("<main")
+    _, _, content = answer.content.decode().partition("<main")
     return VARYING.sub("", content)

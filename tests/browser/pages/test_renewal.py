@@ -11,7 +11,6 @@ from django.test import Client
 from playwright.sync_api import Route, expect
 
 from tests.browser.pages.conftest import Opened
-from tests.browser.site import BASE
 from tests.browser.visitor import Visitor
 from tests.builders import live
 from tests.builders.live import CLUSTER_ID, Told
@@ -62,8 +61,8 @@ def at_overview(visit: Opened, user: Client, told: Told) -> Iterator[tuple[Visit
     told.answers["/series"] = samples
     stream = Stream()
     with visit(user) as visitor:
-        visitor.page.context.route(f"{BASE}/events*", stream.answer)
-        visitor.page.context.route(f"{BASE}/?cluster=*", stream.page)
+        visitor.page.context.route(f"{visitor.base}/events*", stream.answer)
+        visitor.page.context.route(f"{visitor.base}/?cluster=*", stream.page)
         visitor.open(f"/?cluster={CLUSTER_ID}")
         yield visitor, stream
     assert visitor.complaints == []

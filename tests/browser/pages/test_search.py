@@ -5,7 +5,6 @@ from django.test import Client
 from playwright.sync_api import Route, expect
 
 from tests.browser.pages.conftest import Opened
-from tests.browser.site import BASE
 from tests.console import cluster_rows
 from tests.extras import requires
 
@@ -26,7 +25,7 @@ def test_what_is_typed_while_the_page_loads_its_scripts_is_searched(
     with visit(alice) as visitor:
         page = visitor.page
         page.route("**/messages/browser*.js", lambda route: held.append(route))  # noqa: PLW0108 - it keeps an attribute on it
-        address = f"{BASE}/topics/orders/messages?cluster={cluster_rows.CLUSTER_ID}"
+        address = f"{visitor.base}/topics/orders/messages?cluster={cluster_rows.CLUSTER_ID}"
         page.goto(address, wait_until="commit")
         page.wait_for_function(OPEN)
         page.keyboard.type("orders")
