@@ -24,6 +24,7 @@ pytestmark = [requires("chromium", "axe", "java", "spark"), pytest.mark.slow]
 
 # What the product is made of; it runs without its tests and its docs.
 LEFT_OUT = ("tests/", "docs/", "bench/")
+PRODUCT = ("brokers", "cli", "connectors", "console", "gateway", "spark_integration")
 JAVA = {"JDK_JAVA_OPTIONS": SHORT_LIVED_JAVA}
 # Two installations from the installer's cache take seconds; without one, Spark is built.
 INSTALL_SECONDS = 240
@@ -69,13 +70,25 @@ def make_checkout(folder: Path, environment: Mapping[str, str]) -> Path:
     return folder
 
 
+def link_bytecode(folder: Path) -> Path:
+    """Return a folder with what is compiled already, so that no process of a home compiles it."""
+    made = folder / "bytecode"
+    if sys.pycache_prefix is None:
+        return made
+    for part in (*PRODUCT, ".venv/lib"):
+        compiled = Path(f"{sys.pycache_prefix}{ROOT}", part)
+        if compiled.is_dir():
+            shutil.copytree(compiled, f"{made}{folder}/{part}", copy_function=os.link)
+    return made
+
+
 @pytest.fixture
 def home(tmp_path: Path, checkout: Path, environment: Mapping[str, str]) -> Iterator[Cluster]:
     started = running_cluster(
         tmp_path / "home",
         has_web=True,
         gateway_workers=1,
-        environment=environment,
+        environment={**environment, "PYTHONPYCACHEPREFIX": str(link_bytecode(checkout))},
         checkout=checkout,
     )
     with started as running:
