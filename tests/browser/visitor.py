@@ -112,12 +112,14 @@ class Visitor:
 
 
 class KeyboardVisitor(Visitor):
-    """One tab, used by the keyboard alone: nothing is reached but by pressing Tab."""
+    """One tab, used by the keyboard alone: nothing is reached but by pressing Tab.
 
-    def look(self) -> None:
-        """Leave it to the other visitor, who sees the same pages."""
+    What is pressed could be clicked as well: nothing lies over it, and it stays in its place.
+    """
 
     def _press(self, target: Locator) -> None:
+        # Playwright moves the mouse there and lets the page see no click.
+        target.click(trial=True)
         kind = target.evaluate("element => element.type ?? ''")
         if kind == "radio":
             self._choose_radio(target)

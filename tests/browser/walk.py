@@ -1,8 +1,7 @@
 """What a newcomer does in the first hour, step by step: each begins on the page that the last one
 ended on, and ends with something seen there.
 
-The steps know a visitor and not how that one moves, so that the same walk is taken with the mouse
-and by the keyboard alone.
+The steps know a visitor and not whether it uses the mouse or the keyboard.
 """
 
 import json
