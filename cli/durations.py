@@ -18,6 +18,7 @@ MAX_ENTRIES: Final = 50_000
 # Without a measurement, the first of these marks in a file gives the duration of each test.
 GUESSES: Final = (
     ("pytest.mark.timeout(", 20.0),
+    ("pytest.mark.campaign", 15.0),
     ("pytest.mark.interop", 3.0),
     ("pytest.mark.slow", 0.5),
 )

@@ -49,6 +49,7 @@ def test_tests_that_are_gone_are_dropped_when_there_are_too_many(
         ("def test_a(): ...", 0.02),
         ("pytestmark = pytest.mark.slow", 0.5),
         ("pytestmark = [pytest.mark.interop, pytest.mark.slow]", 3.0),
+        ("pytestmark = [pytest.mark.campaign, pytest.mark.interop]", 15.0),
         ("pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]", 20.0),
     ],
 )

@@ -1,11 +1,12 @@
 """Admin calls of every client, errors included: client × call × expected, and the same from Kafka.
 
 The rows stand in clients/admin_table.py. They run against our broker and against Apache Kafka, so
-that what is demanded of ours is what Kafka answers. With PostgreSQL there are two runs, one with an
-outage after half of the rows.
+that what is demanded of ours is what Kafka answers. With PostgreSQL one client makes all calls, and
+each makes the second half of them after an outage; in a long run each makes all.
 """
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -57,13 +58,15 @@ from tests.interop.clients.admin_table import (
 from tests.interop.clients.confluent import ConfluentClient
 from tests.interop.clients.definitions import DEFINITIONS, Definition
 from tests.interop.clients.records import FIRST_TIMESTAMP, Sent
-from tests.interop.clients.target import KAFKA, ON_POSTGRES, SAMSA, Kind, Target
+from tests.interop.clients.target import KAFKA, ON_POSTGRES, SAMSA, Kind, Target, calm
+from tests.scale import IS_LONG
 from tests.wire import Wire
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 T = TypeVar("T")
 SETTLE_SECONDS = 5
+LOOK_SECONDS = 0.01
 NUMBERS = itertools.count()
 
 
@@ -87,10 +90,11 @@ def target(
 def test_every_admin_call_is_answered_as_kafka_answers_it(target: Target, client: Client) -> None:
     rows = [row for row in ROWS if row.call not in client.lacks]
     half = len(rows) // 2
+    makes_all = IS_LONG or target.outage is calm or client is CLIENTS[0]
     door, oracle = client.open(target.bootstrap), ConfluentDoor(target.bootstrap)
     judge = partial(differences, door, oracle, target.bootstrap, client)
     try:
-        found = judge(rows[:half])
+        found = judge(rows[:half]) if makes_all else []
         with target.outage() as end:
             end()
             # Nobody waits for the agent: the first calls find it on its way.
@@ -289,7 +293,7 @@ def defined(admin: Admin, definition: Definition) -> tuple[str, dict[str, str | 
 
 def settled(look: Callable[[], T], wanted: T) -> T | Refused:
     """Look again until there is what is wanted: Kafka answers before its brokers know."""
-    deadline = time.monotonic() + SETTLE_SECONDS
+    deadline, pause = time.monotonic() + SETTLE_SECONDS, threading.Event()
     while True:
         found: T | Refused
         try:
@@ -298,6 +302,7 @@ def settled(look: Callable[[], T], wanted: T) -> T | Refused:
             found = refusal
         if found == wanted or time.monotonic() > deadline:
             return found
+        pause.wait(LOOK_SECONDS)
 
 
 def is_usable(door: ConfluentDoor, topic: str) -> bool:

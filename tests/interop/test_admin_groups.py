@@ -5,6 +5,7 @@ that what is demanded of ours is what Kafka answers.
 """
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -32,6 +33,7 @@ pytestmark = [
 ]
 
 SETTLE_SECONDS = 5
+LOOK_SECONDS = 0.01
 NUMBERS = itertools.count()
 # So many offsets with the longest text are more than a batch, which takes 1 MiB.
 WIDE, WIDTH = "wide", 300
@@ -173,9 +175,9 @@ def without(told: Any, row: Row, client: Client) -> Any:
 
 def settled(look: Callable[[Coordinated], Any], opened: Coordinated, wanted: Any) -> Any:
     """Look again until there is what is wanted: a group may need a moment after a member left."""
-    deadline = time.monotonic() + SETTLE_SECONDS
+    deadline, pause = time.monotonic() + SETTLE_SECONDS, threading.Event()
     while (found := look(opened)) != wanted and time.monotonic() < deadline:
-        pass
+        pause.wait(LOOK_SECONDS)
     return found
 
 

@@ -12,10 +12,11 @@ from gateway.rest.route import Door
 from gateway.rest.table import table
 from tests.gateway.rest.asking import CLUSTER, Api
 from tests.gateway.rest.v3.fields import FIELDS, allowed, required
+from tests.scale import count
 
 pytestmark = pytest.mark.slow
 # Some of each of about fifty calls; a fuzzer of its own is for longer runs.
-EXAMPLES = 20
+EXAMPLES = count(10, 10, long=60)
 # Each row once: below one prefix of version 3.
 TABLE = [below for below in table(Door.WEB) if below.prefix != "/kafka/v3"]
 
