@@ -1,7 +1,7 @@
 """A program that copies a topic by a stream and kills itself at a chosen place.
 
 Each micro-batch becomes one file named by its number, written beside and then renamed, which a
-batch that runs again replaces: the files together are what was read. Told `2 before` or `2 after`,
+batch that runs again replaces: the files together are what was read. Given `2 before` or `2 after`,
 it kills Spark and itself in batch 2, before or after that file is there.
 """
 
@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +19,21 @@ from spark_integration.jobs.session import HELD, session
 ROWS_OF_A_BATCH = 10
 
 
-def main(bootstrap: str, topic: str, folder: Path, fatal_batch: int, fatal_moment: str) -> None:
-    spark = session(
-        folder / "home",
-        environment={"SAMSA_SPARK": "local[1]"},
-        settings={"spark.driver.memory": "512m"},
-    )
+def copy(
+    spark: Any, bootstrap: str, topic: str, folder: Path, reach: Callable[[int, str], None]
+) -> None:
+    """Copy what is there now; `reach` is called before and after each batch has its file."""
     spark.dataSource.register(SamsaDataSource)
 
-    def die_at(batch: int, moment: str) -> None:
-        if (batch, moment) == (fatal_batch, fatal_moment):
-            engine: Any = HELD.engine
-            for pid in (engine._jvm.pid, os.getpid()):  # noqa: SLF001
-                os.kill(pid, signal.SIGKILL)
-
-    def copy(frame: Any, batch: int) -> None:
+    def write(frame: Any, batch: int) -> None:
         rows = [
             [row.partition, row.offset] for row in frame.select("partition", "offset").collect()
         ]
-        die_at(batch, "before")
+        reach(batch, "before")
         beside = folder / "out" / f"{batch}.beside"
         beside.write_text(json.dumps(sorted(rows)), encoding="utf-8")
         beside.rename(folder / "out" / f"{batch}.json")
-        die_at(batch, "after")
+        reach(batch, "after")
 
     stream = (
         spark.readStream.format("samsa")
@@ -54,12 +47,28 @@ def main(bootstrap: str, topic: str, folder: Path, fatal_batch: int, fatal_momen
         .load()
     )
     query = (
-        stream.writeStream.foreachBatch(copy)
+        stream.writeStream.foreachBatch(write)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
+
+
+def main(bootstrap: str, topic: str, folder: Path, fatal_batch: int, fatal_moment: str) -> None:
+    spark = session(
+        folder / "home",
+        environment={"SAMSA_SPARK": "local[1]"},
+        settings={"spark.driver.memory": "512m"},
+    )
+
+    def die(batch: int, moment: str) -> None:
+        if (batch, moment) == (fatal_batch, fatal_moment):
+            engine: Any = HELD.engine
+            for pid in (engine._jvm.pid, os.getpid()):  # noqa: SLF001
+                os.kill(pid, signal.SIGKILL)
+
+    copy(spark, bootstrap, topic, folder, die)
 
 
 if __name__ == "__main__":

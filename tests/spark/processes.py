@@ -6,6 +6,7 @@ that the test chooses. They end with the test, and what they started with them.
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import IO
 
 from spark_integration.jobs import class_archive
+from spark_integration.jobs.doors import write_door
 from spark_integration.jobs.java import find_java, prepare_java
+from spark_integration.jobs.python import DOOR, zips_of_spark
 from tests.cluster import ROOT
 from tests.suite.spark import SHORT_LIVED_JAVA
 
@@ -65,6 +68,18 @@ def empty_environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def without_zips(folder: Path, python: Path) -> Path:
+    """Return a wrapper of a Python that imports Spark's modules as installed.
+
+    Out of Spark's zip, each of a dozen processes of a job compiles them again.
+    """
+    wrapper = folder / "python"
+    folder.mkdir(parents=True, exist_ok=True)
+    zips = shlex.quote(str(zips_of_spark()))
+    write_door(wrapper, DOOR.format(zips=zips, python=shlex.quote(str(python))))
+    return wrapper
+
+
 def spark_environment(folder: Path, python: Path) -> dict[str, str]:
     """Return what programs of Spark find around them, below a folder of theirs."""
     java = prepare_java(folder / "java", os.environ)
@@ -78,7 +93,7 @@ def spark_environment(folder: Path, python: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
-        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_PYTHON": str(without_zips(folder, python)),
     }
 
 

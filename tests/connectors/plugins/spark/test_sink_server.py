@@ -1,10 +1,15 @@
-"""Spark sinks on a Connect server that is killed and started again, and knows nothing of Samsa."""
+"""A Connect server that knows nothing of Samsa: its clients, and sinks through its death.
+
+The last test kills the server of this file.
+"""
 
 import os
 import signal
-from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -12,15 +17,28 @@ from spark_integration.jobs.faults import Fault, fault_of
 from spark_integration.jobs.targets import parse_target
 from tests.connectors.plugins.spark.test_sink_home import (
     BATCH,
+    ONE_READ,
     PATIENCE_S,
     delta_numbers,
     java_processes,
     parquet_numbers,
+    require_each_once,
     sink,
+    wait_for_more,
 )
 from tests.connectors.running_home import ConnectorsHome, connectors_home
 from tests.extras import requires
+from tests.spark.page import (
+    blocks,
+    expect_the_batch_done,
+    make_package,
+    make_topics,
+    places,
+    run,
+    with_batch,
+)
 from tests.spark.processes import connect_server, empty_environment, free_port
+from tests.suite.services import shared_home
 
 pytestmark = [requires("java", "spark"), pytest.mark.slow]
 # With what an address of Spark's would divide its settings by.
@@ -33,8 +51,6 @@ SQL = {
     "query": "SELECT id FROM orders",
     "output.topic": "copies",
 }
-# Where columns are found in the records, each batch is read twice.
-ONE_READ = {"value.format": "string"}
 SOURCE = {
     "connector.class": "samsa.datagen",
     "topic": "orders",
@@ -43,16 +59,6 @@ SOURCE = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
 }
-
-
-def wait_for_more(home: ConnectorsHome) -> None:
-    lake = home.folder / "files/lake"
-    before = sum(parquet_numbers(lake).values())
-    home.wait(
-        lambda: sum(parquet_numbers(lake).values()) > min(before, RECORDS - 1),
-        f"rows behind {before}",
-        seconds=PATIENCE_S,
-    )
 
 
 def wait_for_words(home: ConnectorsHome, words: str) -> None:
@@ -72,15 +78,32 @@ def files_with(text: str, folder: Path) -> list[Path]:
     ]
 
 
-def expect_faults_to_be_known(address: str) -> None:
-    """Ask a server with a wrong token, and for a session that it has forgotten."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A Connect server that asks for the token, until it is killed."""
+
+    folder: Path
+    python: Path
+    port: int
+    address: str
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder, port = tmp_path_factory.mktemp("server"), free_port()
+    python = empty_environment(folder / "python")
+    with connect_server(folder / "first", python, port=port, token=TOKEN) as address:
+        yield Server(folder=folder / "first", python=python, port=port, address=address)
+
+
+def test_a_wrong_token_and_a_forgotten_session_are_known(server: Server) -> None:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     from spark_integration.jobs.connect_engine import ConnectEngine  # noqa: PLC0415
 
     with pytest.raises(PySparkException, match="Invalid authentication token") as wrong:
-        ConnectEngine(parse_target(address, token=TOKEN.upper()), {})
-    engine = ConnectEngine(parse_target(address, token=TOKEN), {})
+        ConnectEngine(parse_target(server.address, token=TOKEN.upper()), {})
+    engine = ConnectEngine(parse_target(server.address, token=TOKEN), {})
     was_alive = engine.is_alive()
     engine.spark.client.release_session()
     with pytest.raises(PySparkException, match="SESSION") as forgotten:
@@ -92,36 +115,45 @@ def expect_faults_to_be_known(address: str) -> None:
     engine.close()
 
 
-def test_rows_lie_once_when_the_server_is_killed_and_no_file_holds_the_token(
-    tmp_path: Path,
+def test_the_package_comes_with_a_session_of_any_client(
+    server: Server, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:
-    python = empty_environment(tmp_path / "python")
-    port = free_port()
-    environment = {"SAMSA_SPARK": f"sc://127.0.0.1:{port}", "SAMSA_SPARK_TOKEN": TOKEN}
+    """Run the program of docs/howto/use-from-your-spark.md."""
+    bootstrap, dist = shared_home().bootstrap, make_package(tmp_path / "dist")
+    topics = make_topics(bootstrap, unique)
+    address = f"{server.address}/;token={quote(TOKEN, safe='')}"
+    own = {"sc://localhost:15002": address, '"dist/': f'"{dist}/'}
+
+    run(
+        tmp_path / "job",
+        with_batch(blocks()[2]),
+        python=server.python,
+        places={**places(bootstrap, topics), **own},
+    )
+
+    expect_the_batch_done(bootstrap, topics)
+
+
+def test_rows_lie_once_when_the_server_is_killed_and_no_file_holds_the_token(
+    server: Server, tmp_path: Path
+) -> None:
+    environment = {"SAMSA_SPARK": f"sc://127.0.0.1:{server.port}", "SAMSA_SPARK_TOKEN": TOKEN}
     with ExitStack() as stack:
-        first = tmp_path / "first"
-        address = stack.enter_context(connect_server(first, python, port=port, token=TOKEN))
-        expect_faults_to_be_known(address)
         home = stack.enter_context(connectors_home(tmp_path / "home", environment=environment))
         home.create("orders-source", SOURCE)
         home.create("to-lake", {**sink("lake", "parquet"), **ONE_READ})
         home.create("to-delta", {**sink("delta", "delta"), **ONE_READ})
         home.create("query", SQL)
-        wait_for_more(home)
-        (server,) = java_processes(first)
-        os.kill(server, signal.SIGKILL)
+        wait_for_more(home, RECORDS)
+        (process,) = java_processes(server.folder)
+        os.kill(process, signal.SIGKILL)
         wait_for_words(home, "cannot be reached")
 
-        stack.enter_context(connect_server(tmp_path / "second", python, port=port, token=TOKEN))
+        second = tmp_path / "second"
+        stack.enter_context(connect_server(second, server.python, port=server.port, token=TOKEN))
 
-        for name, numbers in {"lake": parquet_numbers, "delta": delta_numbers}.items():
-            folder = home.folder / "files" / name
-            home.wait(
-                lambda numbers=numbers, folder=folder: len(numbers(folder)) >= RECORDS,  # type: ignore[misc]
-                f"all rows of {name}",
-                seconds=PATIENCE_S,
-            )
-            assert numbers(folder) == Counter(dict.fromkeys(range(RECORDS), 1))
+        require_each_once(home, "lake", parquet_numbers, RECORDS)
+        require_each_once(home, "delta", delta_numbers, RECORDS)
         home.wait(lambda: home.tasks("query")[0].state == "FAILED", "a query to be refused")
         assert "does not run on a Connect server" in home.tasks("query")[0].trace
         assert TOKEN not in repr(home.statuses())
