@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -34,7 +35,8 @@ window.fetch = (address, options) => {
     made.to.error(new DOMException("aborted", "AbortError"));
   });
   window.streams.push(made);
-  const [status, text] = window.refusal ?? [200, null];
+  const refusal = new URLSearchParams(location.search).get("refusal");
+  const [status, text] = JSON.parse(refusal) ?? [200, null];
   if (status === 0) return Promise.reject(new TypeError("no network"));
   return Promise.resolve(new Response(status === 200 ? body : text, { status }));
 };
@@ -104,6 +106,11 @@ def open_messages(tab: Visitor, query: str = "") -> Page:
     tab.open(f"/topics/orders/messages{query}")
     tab.page.wait_for_function("window.streams?.length === 1")
     return tab.page
+
+
+def refused(status: int, text: str) -> str:
+    """Return the part of a query for which STREAMS refuses; no network is status 0."""
+    return urlencode({"refusal": json.dumps([status, text])})
 
 
 def rows(page: Page) -> int:
@@ -246,27 +253,22 @@ def test_more_is_loaded_by_the_cursor_behind_what_is_there(tab: Visitor) -> None
     expect(page.locator("#more")).to_be_hidden(timeout=PATIENCE_MS)
 
 
-@pytest.mark.parametrize(
-    ("mode", "told", "wanted"),
-    [
-        ("oldest", ["25", 3], 0.25),
-        ("newest", ["75", 3], 0.25),
-        ("newest", ["0", 0], 0.0),
-        ("newest", ["100", 10], 0.1),
-    ],
-)
-def test_a_bar_tells_how_far_its_partition_was_read(
-    tab: Visitor, mode: str, told: list[object], wanted: float
-) -> None:
-    page = open_messages(tab, f"?mode={mode}&filter=x")
+def test_a_bar_tells_how_far_its_partition_was_read(tab: Visitor) -> None:
     span = {"partition": 0, "start": "0", "end": "100", "from": "0", "to": "100"}
-    at, records = told
-    progress = {"partitions": [[0, at, "100", records, 50]], "records": records, "hits": 0}
+    cases: list[tuple[str, str, int, float]] = [
+        ("oldest", "25", 3, 0.25),
+        ("newest", "75", 3, 0.25),
+        ("newest", "0", 0, 0.0),
+        ("newest", "100", 10, 0.1),
+    ]
+    for mode, at, records, wanted in cases:
+        page = open_messages(tab, f"?mode={mode}&filter=x")
+        progress = {"partitions": [[0, at, "100", records, 50]], "records": records, "hits": 0}
 
-    write(page, {**START, "partitions": [span]}, {"type": "progress", **progress, "ms": 100})
+        write(page, {**START, "partitions": [span]}, {"type": "progress", **progress, "ms": 100})
 
-    tab.sees(re.compile("records? looked at"))
-    assert page.locator("progress").evaluate("bar => bar.value") == wanted
+        tab.sees(re.compile("records? looked at"))
+        assert page.locator("progress").evaluate("bar => bar.value") == wanted, (mode, at)
 
 
 def test_a_picked_time_is_written_as_it_is_typed_and_read_from_there_on(tab: Visitor) -> None:
@@ -335,25 +337,19 @@ def test_no_record_is_a_state_of_its_own(tab: Visitor) -> None:
     assert page.locator("#verdict").inner_text().startswith("Complete")
 
 
-@pytest.mark.parametrize(
-    ("refusal", "words", "can_retry"),
-    [
-        ([401, '{"message": "sign in first", "next_step": ""}'], "Signed out", False),
-        ([403, '{"message": "you may not", "next_step": "ask"}'], "Not allowed", False),
-        ([429, '{"message": "too many", "next_step": "close one"}'], "Busy", True),
-        ([500, "<html>"], "Failed", True),
-        ([0, ""], "No answer", True),
-    ],
-)
-def test_each_failure_says_what_can_be_done(
-    tab: Visitor, refusal: list[object], words: str, can_retry: bool
-) -> None:
-    tab.page.add_init_script(f"window.refusal = {json.dumps(refusal)};")
+def test_each_failure_says_what_can_be_done(tab: Visitor) -> None:
+    cases: list[tuple[int, str, str, bool]] = [
+        (401, '{"message": "sign in first", "next_step": ""}', "Signed out", False),
+        (403, '{"message": "you may not", "next_step": "ask"}', "Not allowed", False),
+        (429, '{"message": "too many", "next_step": "close one"}', "Busy", True),
+        (500, "<html>", "Failed", True),
+        (0, "", "No answer", True),
+    ]
+    for status, text, words, can_retry in cases:
+        page = open_messages(tab, f"?{refused(status, text)}")
 
-    page = open_messages(tab)
-
-    tab.sees(words)
-    assert page.locator("#retry").is_visible() is can_retry
+        tab.sees(words)
+        assert page.locator("#retry").is_visible() is can_retry, words
 
 
 def test_a_stream_that_breaks_off_is_not_taken_for_the_end(tab: Visitor) -> None:
@@ -365,10 +361,11 @@ def test_a_stream_that_breaks_off_is_not_taken_for_the_end(tab: Visitor) -> None
 
 
 def test_a_mistake_in_the_filter_is_shown_where_it_is(tab: Visitor) -> None:
-    refusal = [400, '{"message": "a name is missing", "next_step": "type one", "position": 6}']
-    tab.page.add_init_script(f"window.refusal = {json.dumps(refusal)};")
+    refusal = refused(
+        400, '{"message": "a name is missing", "next_step": "type one", "position": 6}'
+    )
 
-    page = open_messages(tab, "?filter=value%20%3E%203")
+    page = open_messages(tab, f"?filter=value%20%3E%203&{refusal}")
 
     tab.sees("At character 7")
     assert page.locator("#filter-problem mark").inner_text() == ">"
