@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import accessibility
-from tests.browser.pages.conftest import Opened
-from tests.browser.visitor import PATIENCE_MS, Visitor
+from tests.browser.site import Site
+from tests.browser.visitor import HEIGHT, PATIENCE_MS, WIDTH, Visitor, visiting
 from tests.console import cluster_rows
 from tests.extras import requires
 
@@ -91,15 +91,32 @@ def write(page: Page, *frames: object, ends: bool = False) -> None:
         page.evaluate("window.streams.at(-1).to.close()")
 
 
+@pytest.fixture(scope="module")
+def shared_tab(browser: Browser, site: Site) -> Iterator[Visitor]:
+    # A tab costs a second of CPU to open.
+    with visiting(browser, site.base) as visitor:
+        visitor.page.add_init_script(STREAMS)
+        yield visitor
+
+
 @pytest.fixture
-def tab(visit: Opened, alice: Client) -> Iterator[Visitor]:
+def tab(shared_tab: Visitor, site: Site, alice: Client) -> Iterator[Visitor]:
+    """The tab of the module as a new one: a user, no page, and nothing kept of earlier ones."""
     cluster = cluster_rows.cluster()
     cluster_rows.broker(cluster, 1)
     cluster_rows.topic(cluster, "orders", partitions=3)
-    with visit(alice) as visitor:
-        visitor.page.add_init_script(STREAMS)
-        yield visitor
-        assert visitor.complaints == []
+    page = shared_tab.page
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    page.emulate_media(color_scheme="light")
+    page.mouse.move(0, 0)
+    shared_tab.complaints.clear()
+    with site.seen_by(alice):
+        yield shared_tab
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.goto("about:blank")
+        page.context.clear_cookies()
+        page.context.clear_permissions()
+    assert shared_tab.complaints == []
 
 
 def open_messages(tab: Visitor, query: str = "") -> Page:
