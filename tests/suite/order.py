@@ -27,8 +27,10 @@ TOGETHER: Final = {
     re.compile(r"from tests\.\S+ import .*\b(sources|product|pages)\b"): "tests/tidy",
     re.compile(r"^(def .*| {4}.*)\bspark: \w+[,)]", re.MULTILINE): SPARK,
 }
+# A Connect server takes six seconds of CPU to start, and the last test of the file kills it.
+CONNECT_SERVER: Final = "tests/connectors/plugins/spark/test_sink_server.py"
 # Units that stay whole however long they take.
-UNDIVIDED: Final = frozenset({SPARK})
+UNDIVIDED: Final = frozenset({SPARK, CONNECT_SERVER})
 SHARED_FIXTURE: Final = 'scope="module"'
 
 
