@@ -135,8 +135,14 @@ def migrated_on(folder: Path, port: int) -> str:
     def migrate(_folder: Path) -> None:
         from django.core.management import call_command  # noqa: PLC0415
 
-        with pointed_at_postgres(PostgresServer(folder=folder, port=port).make_database(MIGRATED)):
-            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        server = PostgresServer(folder=folder, port=port)
+        with pointed_at_postgres(server.make_database(MIGRATED)):
+            try:
+                call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+            except BaseException:
+                # The next worker that asks meets the same failure, and not a database in its way.
+                server.drop_database(MIGRATED)
+                raise
 
     made_once(f"{TABLES}-{folder.name}", migrate)
     return MIGRATED

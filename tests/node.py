@@ -75,10 +75,13 @@ def evaluated(module: str, expression: str, given: object = None) -> Any:
     node.stdin.write(f"{json.dumps(question)}\n")
     node.stdin.flush()
     has_answer, _, _ = select.select([node.stdout], [], [], PATIENCE_S)
-    if not has_answer:
+    line = node.stdout.readline() if has_answer else ""
+    if not line:
+        # It hangs or has ended: the next test gets another one.
         _stop(node)
         _node.cache_clear()
     assert has_answer, f"{module} did not answer within {PATIENCE_S} s"
-    told = json.loads(node.stdout.readline())
+    assert line, f"Node ended while it evaluated {expression} of {module}"
+    told = json.loads(line)
     assert "failure" not in told, told["failure"]
     return told.get("found")

@@ -60,9 +60,9 @@ class Tasks:
         else:
             if answer is not None:
                 call.answer(answer)
-        finally:
-            self._running -= 1
-            while self._waiting and self.has_room:
-                following, work = self._waiting.popleft()
-                if following.is_open:
-                    self.start(following, work)
+        # Not after a cancellation, which is the end of all of them.
+        self._running -= 1
+        while self._waiting and self.has_room:
+            following, work = self._waiting.popleft()
+            if following.is_open:
+                self.start(following, work)

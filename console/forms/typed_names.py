@@ -1,12 +1,8 @@
 """Checks the name that a user types to confirm a change; `typed_name.html` is its field."""
 
-from typing import Final
-
 from django.http import QueryDict
 
 from gateway.kafka.shown_names import shown
-
-FIELD: Final = "typed"
 
 
 def check_typed_name(post: QueryDict, name: str, *, subject: str) -> str:
@@ -14,7 +10,7 @@ def check_typed_name(post: QueryDict, name: str, *, subject: str) -> str:
 
     A name that cannot be typed is typed as it is shown; one may begin or end with a space.
     """
-    typed = post.get(FIELD, "")
+    typed = post.get("typed", "")
     if {typed, typed.strip()} & {name, shown(name)}:
         return ""
     return f"The typed name is not the name of the {subject}: type {shown(name)}, or cancel."

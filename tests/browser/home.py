@@ -1,4 +1,4 @@
-"""The home that browsers visit, and what nobody may read of it."""
+"""The home that browsers visit, and what no answer of it may contain."""
 
 from typing import Final
 

@@ -117,7 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, text in {**told, "Content-Length": str(len(content))}.items():
             self.send_header(name, text)
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     do_GET = do_POST = do_HEAD = respond  # noqa: N815 - names of the standard library
 

@@ -78,7 +78,10 @@ def link_bytecode(folder: Path) -> Path:
     for part in (*PRODUCT, ".venv/lib"):
         compiled = Path(f"{sys.pycache_prefix}{ROOT}", part)
         if compiled.is_dir():
-            shutil.copytree(compiled, f"{made}{folder}/{part}", copy_function=os.link)
+            # Other workers compile at the same time: what they have not finished is left out.
+            unfinished = shutil.ignore_patterns("*.pyc.*")
+            target = f"{made}{folder}/{part}"
+            shutil.copytree(compiled, target, copy_function=os.link, ignore=unfinished)
     return made
 
 

@@ -1,4 +1,4 @@
-"""A newcomer's walk through the console by the keyboard alone, past all that takes a click."""
+"""A newcomer's walk through the console by the keyboard; a click would press the same."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ KINDS = (SHARED_SAMSA, KAFKA) if IS_LONG else (SHARED_SAMSA,)
 CODECS = tuple(Compression)
 # Whatever keeps the metadata, a broker treats all codecs alike: each writer brings another one.
 PAIRS = tuple((writer, codec) for writer in WRITERS for codec in CODECS)
-# What a batch says of its producer stands beside its codec: with each codec, three writers are
+# The header of a batch has its producer and its codec: with each codec, three writers are
 # idempotent and three are not, and each writer is both.
 WAYS = (False, True)
 NAMES = {False: "plain", True: "idempotent"}

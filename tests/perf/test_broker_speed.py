@@ -1,7 +1,8 @@
 """A whole broker's CPU for one request, beside the bare system calls in the same run.
 
 The bench prints the figures and their targets; this test only notices when a change has lost them,
-so it grants twice as much. The bare loop is the measure of the machine at this moment.
+so it grants twice as much. The bare loop, which is timed first, is the measure of
+the machine.
 """
 
 from collections.abc import Callable, Iterator, Mapping

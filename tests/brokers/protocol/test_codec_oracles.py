@@ -20,7 +20,7 @@ from tests.oracles import java_messages, kafka_python_oracle, kio_oracle
 from tests.oracles.strategies import canonical, corners, messages
 from tests.scale import count
 
-EXAMPLES = count(2, 2, long=100)
+EXAMPLES = count(2, 4, long=100)
 
 GAPS: dict[str, dict[str, str]] = {
     kio_oracle.NAME: {},

@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -178,7 +179,11 @@ def answering_nonsense(context: Context, call: Call, request: MetadataRequest) -
     return MetadataResponse(cluster_id=nonsense)
 
 
-@pytest.mark.parametrize("buggy", [failing, failing_later, answering_nonsense])
+def failing_beside(context: Context, call: Call, request: MetadataRequest) -> None:
+    context.long_work.start(call, partial(failing_later, context, call, request))
+
+
+@pytest.mark.parametrize("buggy", [failing, failing_later, failing_beside, answering_nonsense])
 def test_a_bug_in_a_handler_costs_its_connection_and_one_line(buggy: Any) -> None:
     async def story() -> None:
         modules = [handler(3, buggy), handler(18, answer_versions)]

@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from brokers.protocol.connection import MAX_PIPELINED
 from brokers.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from brokers.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from brokers.server import sweep
 from brokers.server.call import Call
 from brokers.server.client import MAX_OUTPUT_BYTES
 from brokers.server.context import Context
@@ -231,6 +233,27 @@ def test_a_quiet_connection_is_ended_and_a_waiting_one_is_not() -> None:
             assert calls[0].is_open
             await quiet.close()
             await waiting.close()
+
+    run(story())
+
+
+def test_a_limit_that_changes_holds_for_connections_that_are_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sweep, "SWEEP_SECONDS", 0.02)
+
+    async def story() -> None:
+        clock = ManualClock()
+        async with running_listener([VERSIONS], clock=clock, idle_seconds=3600) as running:
+            client = await running.connect()
+            assert (await ask_versions(client)).error_code == 0
+            clock.advance(300_000)
+
+            running.listener.limits = replace(running.listener.limits, idle_seconds=60)
+
+            assert await client.is_closed()
+            assert running.lines[0]["reason"] == "idle"
+            await client.close()
 
     run(story())
 

@@ -112,11 +112,13 @@ def tab(shared_tab: Visitor, site: Site, alice: Client) -> Iterator[Visitor]:
     shared_tab.complaints.clear()
     with site.seen_by(alice):
         yield shared_tab
+        complaints = list(shared_tab.complaints)
+        page.wait_for_load_state()
         page.evaluate("localStorage.clear(); sessionStorage.clear()")
         page.goto("about:blank")
         page.context.clear_cookies()
         page.context.clear_permissions()
-    assert shared_tab.complaints == []
+    assert complaints == []
 
 
 def open_messages(tab: Visitor, query: str = "") -> Page:

@@ -16,7 +16,7 @@ from gateway.kafka.values import Place, Record
 from tests import scale
 
 PLACE = Place(topic="t", partition=0)
-ROUNDS = scale.count(20, 50, long=3_000)
+ROUNDS = scale.count(40, 50, long=3_000)
 STEPS = 400
 
 

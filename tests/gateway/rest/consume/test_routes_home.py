@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 HOWTO: Final = ROOT / "docs/howto/read-as-a-group-over-http.md"
 BLOCK: Final = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRAM: Final = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ROUNDS: Final = count(2, 2, long=100)
+ROUNDS: Final = count(2, 10, long=100)
 WAIT_S: Final = 60
 # Members that have died are noticed soon.
 PROPERTIES: Final = """\

@@ -16,7 +16,7 @@ from tests.scale import count
 
 pytestmark = pytest.mark.slow
 # Some of each of about fifty calls; a fuzzer of its own is for longer runs.
-EXAMPLES = count(10, 10, long=60)
+EXAMPLES = count(10, 20, long=60)
 # Each row once: below one prefix of version 3.
 TABLE = [below for below in table(Door.WEB) if below.prefix != "/kafka/v3"]
 
