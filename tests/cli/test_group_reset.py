@@ -147,7 +147,7 @@ def test_a_group_that_reads_is_a_conflict(
 ) -> None:
     ran = sh.run(groups, "reset", "reading", "-t", "orders", "--to-latest", *mode, code=4)
 
-    assert "group reading: it is Stable with 1 member," in ran.stderr
+    assert "group reading: it is Stable with 1 member;" in ran.stderr
     assert service.groups["reading"].offsets == {}
 
 

@@ -24,7 +24,7 @@ from bench.processes import Process
 from tests.perf.brokers import one_broker
 from tests.scale import count
 
-pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 TOPIC = "fast"
 SECONDS = count(6, 15, long=60)
@@ -171,7 +171,6 @@ async def until(due: float) -> None:
         pass
 
 
-@pytest.mark.alone
 def test_a_fast_socket_keeps_its_rate_beside_slow_ones(
     tmp_path: Path, report: Callable[[str], None]
 ) -> None:

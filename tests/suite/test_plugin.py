@@ -39,10 +39,12 @@ def test_share(worker, number):
 
 def outcome(folder: Path, *arguments: str) -> dict[str, Any]:
     file = folder / "outcome.json"
+    # Else the marks of the probe let the suite guess that it takes workers.
+    workers = () if "-n" in arguments else ("-n", "0")
     run_pytest(
         [
             *(str(folder / "test_probe.py"), "-q", "-p", "no:cacheprovider"),
-            *("-p", "tests.suite.plugin", f"--outcome={file}", *arguments),
+            *("-p", "tests.suite.plugin", f"--outcome={file}", *workers, *arguments),
         ]
     )
     told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

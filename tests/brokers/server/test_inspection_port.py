@@ -298,7 +298,7 @@ def test_what_is_sent_last_is_read_to_its_end_and_keeps_its_place_until_then(
 ) -> None:
     monkeypatch.setattr(inspection_port, "MAX_CONNECTIONS", 1)
     monkeypatch.setattr(server, "LINGER_SECONDS", WAIT_SECONDS)
-    monkeypatch.setattr(Server, "_made_room_for", lambda *_: False)
+    monkeypatch.setattr(Server, "_make_room_for", lambda *_: False)
     monkeypatch.setattr(Server, "_serve", last_page)
 
     async def story() -> None:

@@ -18,6 +18,7 @@ from tests.scale import IS_LONG
 pytestmark = [
     pytest.mark.campaign,
     pytest.mark.slow,
+    pytest.mark.alone,
     # The long form begins 200 connectors, and then asks for their states for five minutes.
     pytest.mark.timeout(900 if IS_LONG else 300),
 ]

@@ -93,7 +93,8 @@ class Play:
 def listed(page: str) -> dict[str, tuple[str, str]]:
     """Return the dot and the word of each group in the list."""
     found = re.findall(
-        r'<td><span class="st (\w+)"[^>]*>([^<]+)</span>.*?</td><th scope="row"><a [^>]*>([^<]+)<',
+        r'<td><span class="st (\w+)"[^>]*>([^<]+)</span>.*?</td>\s*'
+        r'<th scope="row"><a [^>]*>([^<]+)<',
         page,
     )
     return {name: (dot, word) for dot, word, name in found}

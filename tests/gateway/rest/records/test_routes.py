@@ -290,7 +290,7 @@ def test_a_gap_is_told_beside_the_records(broker: BesideBroker) -> None:
         ("/topics/orders/records?format=avro", 400, "binary, string, json"),
         ("/topics/orders/records?offset=1", 400, "unknown field"),
         ("/sse/v1", 400, "topics is missing"),
-        ("/sse/v1?topics=orders,odd&from=0:1", 400, "of several topics"),
+        ("/sse/v1?topics=orders,odd&from=0:1", 400, "for several topics"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -474,7 +474,7 @@ def test_topics_of_a_pattern_are_read_as_events_and_gone_on_with(
         ("pattern=", "0 characters"),
         ("pattern=a&topics=orders", "leave out topics"),
         ("pattern=a&partition=0", "leave out partition"),
-        ("pattern=a&from=0:1", "of several topics"),
+        ("pattern=a&from=0:1", "for several topics"),
     ],
 )
 def test_a_pattern_that_cannot_be_meant_is_refused(
