@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 
 from tests.scale import IS_LONG
 
@@ -25,6 +26,19 @@ settings.load_profile("samsa")
 REPORT = "samsa report"
 
 pytest_plugins = ["tests.suite.plugin", "tests.suite.spark"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def django_test_environment(django_db_blocker: DjangoDbBlocker | None) -> Iterator[None]:
+    """Replace that of pytest-django, which keeps tests from databases and records templates.
+
+    Databases are those of `tests/database.py`: none is shared, so none needs a transaction.
+    """
+    if django_db_blocker is None:
+        yield
+        return
+    with django_db_blocker.unblock():
+        yield
 
 
 @pytest.fixture(autouse=True)

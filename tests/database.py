@@ -46,6 +46,8 @@ def project_home() -> Path:
     import django  # noqa: PLC0415
 
     django.setup()
+    # Else workers inherit it, and pytest-django sets Django up there before a home is made.
+    del os.environ["DJANGO_SETTINGS_MODULE"]
     return home
 
 

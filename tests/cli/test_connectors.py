@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner, Result
+from pytest_django import Settings
 
 from cli.commands import main
 from tests.database import project_home, sqlite_databases
 
 project_home()
 
-from django.test.utils import override_settings  # noqa: E402
 
 from connectors import models, selectors  # noqa: E402
 from gateway.access import changes as access_changes  # noqa: E402
@@ -61,12 +61,12 @@ class Asked:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Asked]:
     monkeypatch.setattr(access_changes, "deliver", lambda: None)
     selectors.vault.cache_clear()
+    settings.SAMSA_CONNECT_KEY_FILE, settings.SAMSA_HOME = tmp_path / "keys", tmp_path
     with (
         sqlite_databases(tmp_path),
-        override_settings(SAMSA_CONNECT_KEY_FILE=tmp_path / "keys", SAMSA_HOME=tmp_path),
         whole_door(tmp_path, "127.0.0.1:1", cluster=CLUSTER) as door,
     ):
         token = tokens.token(grants=tokens.EVERYTHING)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pytest_django import Settings
 
 from cli import dead_letters
 from cli.connect_client import Connect, Refused
@@ -15,7 +16,6 @@ from tests.fakes.broker_thread import broker_beside
 
 project_home()
 
-from django.test.utils import override_settings  # noqa: E402
 
 from connectors import selectors  # noqa: E402
 from gateway.access import changes as access_changes  # noqa: E402
@@ -42,15 +42,17 @@ def connection(tmp_path: Path) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+def ask(
+    tmp_path: Path, connection: Connection, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> Iterator[Asked]:
     monkeypatch.setattr(access_changes, "deliver", lambda: None)
     # A worker's turn is while the command waits.
     waiting = SimpleNamespace(sleep=lambda _: work(connection, CLUSTER))
     monkeypatch.setattr(dead_letters, "time", waiting)
     selectors.vault.cache_clear()
+    settings.SAMSA_CONNECT_KEY_FILE, settings.SAMSA_HOME = tmp_path / "keys", tmp_path
     with (
         sqlite_databases(tmp_path),
-        override_settings(SAMSA_CONNECT_KEY_FILE=tmp_path / "keys", SAMSA_HOME=tmp_path),
         whole_door(tmp_path, connection.bootstrap, cluster=CLUSTER) as door,
     ):
         token = tokens.token(grants=tokens.EVERYTHING)

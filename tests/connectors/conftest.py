@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from tests.database import project_home, sqlite_databases
 
 project_home()
 
-from django.test.utils import override_settings  # noqa: E402
 
 from connectors import registry, selectors  # noqa: E402
 from gateway.access import changes as access_changes  # noqa: E402
@@ -17,7 +17,7 @@ from tests.connectors import invented  # noqa: E402
 
 
 @pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[None]:
     """Fresh tables, keys of their own, and the invented connectors beside those of the house."""
     found = registry._found()  # noqa: SLF001 - added to, for this test
     by_name = dict(found.by_name)
@@ -33,10 +33,8 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # What waits is looked at here, and not taken over into an audit.
     monkeypatch.setattr(access_changes, "deliver", lambda: None)
     selectors.vault.cache_clear()
-    with (
-        sqlite_databases(tmp_path),
-        override_settings(SAMSA_CONNECT_KEY_FILE=tmp_path / "keys", SAMSA_HOME=tmp_path),
-    ):
+    settings.SAMSA_CONNECT_KEY_FILE, settings.SAMSA_HOME = tmp_path / "keys", tmp_path
+    with sqlite_databases(tmp_path):
         yield
     selectors.vault.cache_clear()
 

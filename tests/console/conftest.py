@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from tests.database import project_home, sqlite_databases
 
@@ -11,7 +12,6 @@ from tests.database import project_home, sqlite_databases
 project_home()
 
 from django.test import Client  # noqa: E402
-from django.test.utils import override_settings  # noqa: E402
 
 from console.queries import live, traffic  # noqa: E402
 from console.queries.fullness import forecasts  # noqa: E402
@@ -28,10 +28,11 @@ PASSWORD = users.PASSWORD
 
 
 @pytest.fixture(autouse=True)
-def database(tmp_path: Path) -> Iterator[None]:
+def database(tmp_path: Path, settings: Settings) -> Iterator[None]:
     """Every test has its own two databases, and a console that has read nothing yet."""
     forget_readings()
-    with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
+    settings.PASSWORD_HASHERS = FAST_HASHERS
+    with sqlite_databases(tmp_path):
         yield
 
 
@@ -59,12 +60,6 @@ def workers() -> Iterator[Workers]:
     traffic.use(source)
     yield source
     traffic.use(None)
-
-
-@pytest.fixture
-def client() -> Client:
-    """A browser of nobody."""
-    return Client()
 
 
 @pytest.fixture

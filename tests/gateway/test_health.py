@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connections
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from gateway.asgi import application
 from gateway.health import Application, Door, Message, Receive, Scope, Send
@@ -62,10 +62,11 @@ def test_it_answers_without_login_session_or_database(tmp_path: Path) -> None:
     assert headers["content-length"] == str(len(body))
 
 
-def test_it_answers_the_supervisor_whatever_names_the_console_has() -> None:
-    with override_settings(ALLOWED_HOSTS=["console.example"]):
-        assert ask("/health", host="127.0.0.1:8000")[0] == 200
-        assert ask("/login", host="127.0.0.1:8000")[0] == 400
+def test_it_answers_the_supervisor_whatever_names_the_console_has(settings: Settings) -> None:
+    settings.ALLOWED_HOSTS = ["console.example"]
+
+    assert ask("/health", host="127.0.0.1:8000")[0] == 200
+    assert ask("/login", host="127.0.0.1:8000")[0] == 400
 
 
 def test_it_is_never_answered_from_a_cache_and_has_the_headers_of_every_answer() -> None:

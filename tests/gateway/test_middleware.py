@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from gateway.addresses import networks
 from gateway.middleware import HEADERS, POLICY, ClientAddress
@@ -50,8 +50,9 @@ def test_scripts_and_styles_are_compressed_and_pages_are_not(client: Client) -> 
     plain.close()
 
 
-def test_the_address_behind_a_trusted_proxy_is_the_clients() -> None:
-    rf = RequestFactory()
+def test_the_address_behind_a_trusted_proxy_is_the_clients(
+    rf: RequestFactory, settings: Settings
+) -> None:
     seen: list[str] = []
 
     def view(request: HttpRequest) -> HttpResponse:
@@ -62,9 +63,9 @@ def test_the_address_behind_a_trusted_proxy_is_the_clients() -> None:
     around = rf.get("/", REMOTE_ADDR="192.0.2.1", headers={"x-forwarded-for": "198.51.100.9"})
 
     ClientAddress(view)(around)
-    with override_settings(TRUSTED_PROXIES=networks(["10.0.0.7"])):
-        ClientAddress(view)(through)
-        ClientAddress(view)(around)
+    settings.TRUSTED_PROXIES = networks(["10.0.0.7"])
+    ClientAddress(view)(through)
+    ClientAddress(view)(around)
 
     assert seen == ["192.0.2.1", "198.51.100.9", "192.0.2.1"]
 

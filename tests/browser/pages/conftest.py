@@ -12,10 +12,10 @@ from playwright.sync_api import Browser
 
 from tests.browser.site import Site
 from tests.browser.visitor import Visitor, visiting
-from tests.console.conftest import alice, client, database, told
+from tests.console.conftest import alice, database, told
 
 # pytest finds them here by their names.
-__all__ = ["alice", "client", "database", "told"]
+__all__ = ["alice", "database", "told"]
 
 Theme = Literal["light", "dark"]
 Opened = Callable[..., AbstractContextManager[Visitor]]

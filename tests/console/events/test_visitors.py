@@ -5,7 +5,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
-from django.test.utils import CaptureQueriesContext, override_settings
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from console.events import visitors
 from gateway.access.models import Account, Session
@@ -64,11 +65,12 @@ def test_a_session_ends_with_signing_out_with_a_new_password_and_with_the_accoun
 
 
 def test_a_session_that_was_signed_with_a_former_key_is_valid_and_keeps_its_key(
-    alice: Client,
+    alice: Client, settings: Settings
 ) -> None:
     key, former = session_key(alice), str(settings.SECRET_KEY)
 
-    with override_settings(SECRET_KEY="new-" * 12, SECRET_KEY_FALLBACKS=[former]):
-        assert visitors.is_valid(key)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new-" * 12, [former]
+
+    assert visitors.is_valid(key)
 
     assert Session.objects.get().session_key == key

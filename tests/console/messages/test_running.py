@@ -4,16 +4,14 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.conf import settings
 from django.test import Client
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from console.events.hub import Hub
 from console.events.watch import Watch
@@ -66,7 +64,7 @@ def topic(home: SharedHome, unique: Any) -> str:
 
 
 @pytest.fixture
-def cookie(home: SharedHome, topic: str, alice: Client) -> Iterator[str]:
+def cookie(home: SharedHome, topic: str, alice: Client, settings: Settings) -> str:
     # As the agent of that home has written it.
     with closing(sqlite3.connect(home.home.folder / "cluster.db")) as database:
         [told] = database.execute("SELECT host, port, inspection_port FROM controlplane_broker")
@@ -76,8 +74,8 @@ def cookie(home: SharedHome, topic: str, alice: Client) -> Iterator[str]:
     row.save()
     cluster_rows.topic(shown, topic, partitions=PARTITIONS)
     name = settings.SESSION_COOKIE_NAME
-    with override_settings(SAMSA_SECRETS=home.home.secrets):
-        yield f"{name}={alice.cookies[name].value}"
+    settings.SAMSA_SECRETS = home.home.secrets
+    return f"{name}={alice.cookies[name].value}"
 
 
 def lines(cookie: str, topic: str, **fields: Any) -> list[dict[str, Any]]:

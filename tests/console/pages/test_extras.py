@@ -1,13 +1,12 @@
 """Extras are installed by a button, for who may start and stop what runs, and the audit says so."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from brokers.controlplane import models
 from brokers.supervisor.extras import NAMES
@@ -34,12 +33,12 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Machine:
     made = Machine(tmp_path / "home")
     monkeypatch.setattr(extras, "is_installed", made.installed.__contains__)
     cluster_rows.cluster()
-    with override_settings(SAMSA_HOME=made.home.folder):
-        yield made
+    settings.SAMSA_HOME = made.home.folder
+    return made
 
 
 def text_of(client: Client, status: int = 200) -> str:

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from brokers.agent_status import REGRESSED, WELL, write
 from console.queries.needs import Rank
@@ -86,7 +86,9 @@ def test_a_healthy_cluster_needs_nothing() -> None:
     assert data.needs == ()
 
 
-def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> None:
+def test_a_database_that_was_set_back_needs_attention_first(
+    tmp_path: Path, settings: Settings
+) -> None:
     shown = cluster_rows.cluster()
     cluster_rows.broker(shown, 1, is_fenced=True)
     said = condition(
@@ -95,11 +97,11 @@ def test_a_database_that_was_set_back_needs_attention_first(tmp_path: Path) -> N
         monotonic_ms=int(1000 * time.monotonic()),
     )
 
-    with override_settings(SAMSA_HOME=tmp_path):
-        write(tmp_path, said)
-        data = overview(None, ALL).data
-        write(tmp_path, replace(said, condition=WELL))
-        healed = overview(None, ALL).data
+    settings.SAMSA_HOME = tmp_path
+    write(tmp_path, said)
+    data = overview(None, ALL).data
+    write(tmp_path, replace(said, condition=WELL))
+    healed = overview(None, ALL).data
 
     assert data is not None
     assert data.needs[0].sentence == "The cluster's database was restored to an older state"

@@ -5,24 +5,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from tests.database import project_home, sqlite_databases
 
 project_home()
 
-from django.test.utils import override_settings  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 FAST_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[None]:
-    home = {"SAMSA_HOME": tmp_path, "SAMSA_SECRETS": tmp_path / "secrets"}
-    with (
-        sqlite_databases(tmp_path),
-        override_settings(PASSWORD_HASHERS=FAST_HASHERS, **home),
-    ):
+def database(tmp_path: Path, settings: Settings) -> Iterator[None]:
+    settings.PASSWORD_HASHERS = FAST_HASHERS
+    settings.SAMSA_HOME, settings.SAMSA_SECRETS = tmp_path, tmp_path / "secrets"
+    with sqlite_databases(tmp_path):
         yield
 
 

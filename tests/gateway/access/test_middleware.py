@@ -5,8 +5,9 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.test.utils import CaptureQueriesContext, override_settings
+from django.test.utils import CaptureQueriesContext
 from django.urls import include, path
+from pytest_django import Settings
 
 from gateway import urls
 from gateway.access import selectors
@@ -101,14 +102,14 @@ def test_a_given_password_opens_nothing_but_the_page_that_changes_it() -> None:
                 assert (answer.status_code, answer["Location"]) == (302, "/password")
 
 
-def test_the_page_of_a_refusal_names_the_right_and_who_gives_it() -> None:
+def test_the_page_of_a_refusal_names_the_right_and_who_gives_it(settings: Settings) -> None:
     users.user("alice")
     users.user("zoe")
 
     view = requires_right(Operation.MANAGE_USERS)(lambda _request: HttpResponse("shown"))
 
-    with override_settings(ROOT_URLCONF=urls_of(view)):
-        answer = browser_of(Role.VIEWER).get("/")
+    settings.ROOT_URLCONF = urls_of(view)
+    answer = browser_of(Role.VIEWER).get("/")
 
     page = answer.content.decode()
     assert answer.status_code == 403
@@ -117,23 +118,25 @@ def test_the_page_of_a_refusal_names_the_right_and_who_gives_it() -> None:
 
 
 @pytest.mark.parametrize("operation", Operation)
-def test_a_refusal_can_be_told_for_every_operation(operation: Operation) -> None:
+def test_a_refusal_can_be_told_for_every_operation(
+    operation: Operation, settings: Settings
+) -> None:
     view = requires_right(operation)(lambda _request: HttpResponse("shown"))
 
-    with override_settings(ROOT_URLCONF=urls_of(view)):
-        answer = browser_of(None).get("/")
+    settings.ROOT_URLCONF = urls_of(view)
+    answer = browser_of(None).get("/")
 
     assert answer.status_code == 403
     assert f"You may not {OPERATIONS[operation].verb}." in answer.content.decode()
 
 
-def test_a_view_that_declares_nothing_serves_nobody() -> None:
+def test_a_view_that_declares_nothing_serves_nobody(settings: Settings) -> None:
     def forgotten(_request: HttpRequest) -> HttpResponse:
         return HttpResponse("shown to everybody")
 
-    with override_settings(ROOT_URLCONF=urls_of(forgotten)):
-        answer = browser_of(Role.ADMIN).get("/")
-        of_nobody = Client().get("/")
+    settings.ROOT_URLCONF = urls_of(forgotten)
+    answer = browser_of(Role.ADMIN).get("/")
+    of_nobody = Client().get("/")
 
     assert answer.status_code == 403
     assert "has no access rule" in answer.content.decode()
@@ -199,7 +202,8 @@ def test_a_request_reads_its_session_its_user_and_what_decides_in_three_queries(
     browser.force_login(user)
     view = requires_right(Operation.VIEW)(lambda _request: HttpResponse("shown"))
 
-    with override_settings(ROOT_URLCONF=urls_of(view)), CaptureQueriesContext(connection) as read:
+    settings.ROOT_URLCONF = urls_of(view)
+    with CaptureQueriesContext(connection) as read:
         answer = browser.get("/")
 
     assert answer.content == b"shown"

@@ -9,7 +9,7 @@ from django.contrib.auth.hashers import (
     check_password,
     make_password,
 )
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from gateway.access import password_hasher
 from gateway.access.password_hasher import PasswordHasher
@@ -18,9 +18,8 @@ MIB = 1024
 
 
 @pytest.fixture
-def real_hasher() -> Iterator[None]:
-    with override_settings(PASSWORD_HASHERS=["gateway.access.password_hasher.PasswordHasher"]):
-        yield
+def real_hasher(settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["gateway.access.password_hasher.PasswordHasher"]
 
 
 @pytest.mark.usefixtures("real_hasher")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
-from django.test.utils import override_settings
 from django.urls import include, path
 from django.views.decorators.http import require_safe
+from pytest_django import Settings
 
 from gateway.access.grants import Resource
 from gateway.access.models import Session
@@ -88,15 +88,15 @@ def test_a_page_is_open_before_the_change_only_where_it_says_so() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_right_on_some_names_opens_their_addresses_and_no_others() -> None:
+def test_a_right_on_some_names_opens_their_addresses_and_no_others(settings: Settings) -> None:
     user = users.user("olga", role=Role.VIEWER)
     users.grant(user, Operation.DELETE_TOPICS, kind=Kind.TOPIC, pattern="orders.*")
     browser = Client()
     browser.force_login(user)
 
-    with override_settings(ROOT_URLCONF=Table):
-        allowed = browser.post("/topics/orders.created")
-        refused = browser.post("/topics/payments")
+    settings.ROOT_URLCONF = Table
+    allowed = browser.post("/topics/orders.created")
+    refused = browser.post("/topics/payments")
 
     assert allowed.status_code == 200
     assert refused.status_code == 403
@@ -104,14 +104,14 @@ def test_a_right_on_some_names_opens_their_addresses_and_no_others() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_stream_is_no_activity(clock: Clock) -> None:
+def test_a_stream_is_no_activity(clock: Clock, settings: Settings) -> None:
     browser = Client()
     browser.force_login(users.user("alice"))
     before = Session.objects.get().active_at
     clock.pass_(minutes=5)
 
-    with override_settings(ROOT_URLCONF=Table):
-        answer = browser.get("/stream")
+    settings.ROOT_URLCONF = Table
+    answer = browser.get("/stream")
 
     assert answer.status_code == 200
     assert Session.objects.get().active_at == before

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 from django.db import connections
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from gateway.access import selectors, services
 from gateway.access.audit import Actor
@@ -23,12 +23,9 @@ PATIENCE_S = 20
 
 
 @pytest.fixture(autouse=True)
-def database() -> Iterator[None]:
-    with (
-        postgres_server() as server,
-        postgres_database(server),
-        override_settings(PASSWORD_HASHERS=FAST_HASHERS),
-    ):
+def database(settings: Settings) -> Iterator[None]:
+    settings.PASSWORD_HASHERS = FAST_HASHERS
+    with postgres_server() as server, postgres_database(server):
         yield
 
 

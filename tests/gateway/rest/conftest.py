@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from tests.database import project_home, sqlite_databases
 
 project_home()
 
-from django.test.utils import override_settings  # noqa: E402
-
 FAST_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[None]:
-    with sqlite_databases(tmp_path), override_settings(PASSWORD_HASHERS=FAST_HASHERS):
+def database(tmp_path: Path, settings: Settings) -> Iterator[None]:
+    settings.PASSWORD_HASHERS = FAST_HASHERS
+    with sqlite_databases(tmp_path):
         yield

@@ -1,7 +1,6 @@
 """Tables and the first user: made when needed, and only then."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
-from django.test.utils import override_settings
+from pytest_django import Settings
 
 from tests.database import FILES, pointed_at, project_home, sqlite_databases
 
@@ -25,9 +24,9 @@ from gateway.access.models import Account  # noqa: E402
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    with override_settings(SAMSA_HOME=tmp_path, SAMSA_SECRETS=tmp_path / "secrets"):
-        yield tmp_path
+def home(tmp_path: Path, settings: Settings) -> Path:
+    settings.SAMSA_HOME, settings.SAMSA_SECRETS = tmp_path, tmp_path / "secrets"
+    return tmp_path
 
 
 @pytest.fixture
